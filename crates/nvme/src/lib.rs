@@ -63,6 +63,6 @@ pub use pdu::{
 };
 pub use property::{Change, Properties};
 pub use queue::{Arrival, ConnectRequest, Queue, QueueLimits, Slot};
-pub use reservation::{Access, REGISTRANTS_MAX, Registrant, ReservationKind, Reservations, access};
+pub use reservation::{Access, Reservations, access};
 pub use status::Status;
 pub use wire::Opening;

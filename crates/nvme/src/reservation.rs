@@ -1,36 +1,12 @@
-//! Reservations of a namespace: which hosts may read and write it (Base 8.1.22; commands 7.4 to
-//! 7.7).
+//! Reservation commands of a namespace (Base 7.4 to 7.7), and which hosts may read and write it.
 //!
-//! Invariants:
-//! - A host is registered once, under one key.
-//! - Whoever holds a reservation is registered.
+//! `reservations` has the rules; this reads commands into its actions, and writes reports.
 
+use reservations::{Action, Kind, Refusal, Registry};
 use wire::{put, u64_at};
 
 use super::command::Io;
 use super::status::Status;
-
-/// Hosts that may be registered at a time.
-pub const REGISTRANTS_MAX: usize = 256;
-
-/// Who may do what beside the holder (Base figure "Reservation Types").
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReservationKind {
-    /// 1: others read.
-    WriteExclusive,
-    /// 2: others do nothing.
-    ExclusiveAccess,
-    /// 3: registrants do everything, others read.
-    WriteExclusiveRegistrants,
-    /// 4: registrants do everything, others nothing.
-    ExclusiveAccessRegistrants,
-    /// 5: as 3, and all registrants hold it.
-    WriteExclusiveAll,
-    /// 6: as 4, and all registrants hold it.
-    ExclusiveAccessAll,
-}
-
-use ReservationKind as Kind;
 
 /// What a command does to a namespace, for reservations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,67 +19,26 @@ pub enum Access {
     None,
 }
 
-/// A host that has registered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Registrant {
-    /// HOSTID.
-    pub host_id: [u8; 16],
-    /// Its key.
-    pub key: u64,
+/// The reservations of a namespace, by HOSTID.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reservations(Registry<[u8; 16]>);
+
+impl Default for Reservations {
+    fn default() -> Self {
+        Self::new(false)
+    }
 }
 
-/// The reservations of a namespace.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Reservations {
-    registrants: Vec<Registrant>,
-    /// The kind, and whose it is if not all registrants'.
-    held: Option<(Kind, Option<[u8; 16]>)>,
-    /// GEN: counts changes of the registrants.
-    generation: u32,
-    /// It outlives the loss of power.
-    persists: bool,
-    can_persist: bool,
-}
-
-const CONFLICT: Status = Status::RESERVATION_CONFLICT.do_not_retry();
 const INVALID: Status = Status::INVALID_FIELD.do_not_retry();
+const TOO_SHORT: Status = Status::SGL_LENGTH_INVALID.do_not_retry();
 
-impl Kind {
-    const ALL: [Self; 6] = [
-        Self::WriteExclusive,
-        Self::ExclusiveAccess,
-        Self::WriteExclusiveRegistrants,
-        Self::ExclusiveAccessRegistrants,
-        Self::WriteExclusiveAll,
-        Self::ExclusiveAccessAll,
-    ];
+// RTYPE.
+fn kind_of(number: u8) -> Option<Kind> {
+    Kind::ALL.get(usize::from(number).checked_sub(1)?).copied()
+}
 
-    /// RTYPE: 1 to 6.
-    #[must_use]
-    pub fn new(number: u8) -> Option<Self> {
-        Self::ALL.get(usize::from(number).checked_sub(1)?).copied()
-    }
-
-    /// RTYPE.
-    #[must_use]
-    pub const fn number(self) -> u8 {
-        self as u8 + 1
-    }
-
-    const fn is_of_all(self) -> bool {
-        matches!(self, Self::WriteExclusiveAll | Self::ExclusiveAccessAll)
-    }
-
-    const fn is_for_registrants(self) -> bool {
-        !matches!(self, Self::WriteExclusive | Self::ExclusiveAccess)
-    }
-
-    const fn lets_read(self) -> bool {
-        matches!(
-            self,
-            Self::WriteExclusive | Self::WriteExclusiveRegistrants | Self::WriteExclusiveAll
-        )
-    }
+fn number_of(kind: Kind) -> u8 {
+    (1..).zip(Kind::ALL).find(|(_, one)| *one == kind).map_or(0, |(number, _)| number)
 }
 
 /// Which of them a command is.
@@ -121,23 +56,33 @@ pub const fn access(io: Io) -> Access {
     }
 }
 
+impl Access {
+    const fn of_device(self) -> Option<reservations::Access> {
+        match self {
+            Self::Read => Some(reservations::Access::Read),
+            Self::Write => Some(reservations::Access::Write),
+            Self::None => None,
+        }
+    }
+}
+
 impl Reservations {
     /// None, of a namespace that can keep them over a loss of power or not.
     #[must_use]
     pub const fn new(can_persist: bool) -> Self {
-        Self { registrants: Vec::new(), held: None, generation: 0, persists: false, can_persist }
+        Self(Registry::new(can_persist))
     }
 
     /// Whether every host may do everything.
     #[must_use]
-    pub const fn is_free(&self) -> bool {
-        self.held.is_none()
+    pub fn is_free(&self) -> bool {
+        self.0.kind().is_none()
     }
 
     /// Whether they are to be kept.
     #[must_use]
     pub const fn persists(&self) -> bool {
-        self.persists
+        self.0.persists()
     }
 
     /// Keeps them over a loss of power from now on, or not (feature 83h).
@@ -145,11 +90,7 @@ impl Reservations {
     /// # Errors
     /// The status with which the command ends, where nothing would keep them.
     pub const fn persist(&mut self, persists: bool) -> Result<(), Status> {
-        if persists && !self.can_persist {
-            return Err(INVALID);
-        }
-        self.persists = persists;
-        Ok(())
+        if self.0.persist(persists) { Ok(()) } else { Err(INVALID) }
     }
 
     /// RESCAP: how a namespace can be reserved.
@@ -162,35 +103,19 @@ impl Reservations {
     /// Whether a host may do this.
     #[must_use]
     pub fn admits(&self, host_id: &[u8; 16], access: Access) -> bool {
-        let Some((kind, holder)) = self.held else { return true };
-        let is_registered = self.of(host_id).is_some();
-        let is_holder = holder.is_none_or(|holder| holder == *host_id) && is_registered;
-        match access {
-            Access::None => true,
-            _ if is_holder || kind.is_for_registrants() && is_registered => true,
-            Access::Read => kind.lets_read(),
-            Access::Write => false,
-        }
+        access.of_device().is_none_or(|access| self.0.admits(host_id, access))
     }
 
     /// Whether anybody is registered.
     #[must_use]
-    pub const fn has_registrants(&self) -> bool {
-        !self.registrants.is_empty()
+    pub fn has_registrants(&self) -> bool {
+        !self.0.registrants().is_empty()
     }
 
     /// Whether those who are not registered may do this.
     #[must_use]
-    pub const fn admits_strangers(&self, access: Access) -> bool {
-        match (self.held, access) {
-            (None, _) | (_, Access::None) => true,
-            (Some((kind, _)), Access::Read) => kind.lets_read(),
-            (Some(_), Access::Write) => false,
-        }
-    }
-
-    fn of(&self, host_id: &[u8; 16]) -> Option<usize> {
-        self.registrants.iter().position(|one| one.host_id == *host_id)
+    pub fn admits_strangers(&self, access: Access) -> bool {
+        access.of_device().is_none_or(|access| self.0.admits_strangers(access))
     }
 
     /// Does a reservation command with the data that it came with; Report's data otherwise.
@@ -205,186 +130,70 @@ impl Reservations {
     ) -> Result<Option<Vec<u8>>, Status> {
         let keys = || match data.get(..16) {
             Some(data) => Ok([u64_at(data, 0), u64_at(data, 8)]),
-            None => Err(Status::SGL_LENGTH_INVALID.do_not_retry()),
+            None => Err(TOO_SHORT),
         };
-        match io {
-            Io::ReservationRegister { action, ignores_key, persistence } => {
-                self.register(host_id, action, ignores_key, persistence, keys()?).map(|()| None)
-            }
-            Io::ReservationAcquire { action, ignores_key: false, kind } => {
-                let kind = Kind::new(kind).ok_or(INVALID)?;
-                self.acquire(host_id, action, kind, keys()?).map(|()| None)
-            }
-            Io::ReservationRelease { action, ignores_key: false, kind } => {
-                let key = data.get(..8).map(|data| u64_at(data, 0));
-                let key = key.ok_or(Status::SGL_LENGTH_INVALID.do_not_retry())?;
-                self.release(host_id, action, kind, key).map(|()| None)
-            }
+        let action = match io {
             // Host identifiers have 128 bits over fabrics (Base 7.6).
             Io::ReservationReport { is_extended: false, .. } => {
-                Err(Status::HOST_ID_INCONSISTENT.do_not_retry())
+                return Err(Status::HOST_ID_INCONSISTENT.do_not_retry());
             }
             Io::ReservationReport { length, .. } => {
                 let mut report = self.report();
                 report.resize(usize::try_from(length).unwrap_or(usize::MAX).min(1 << 20), 0);
-                Ok(Some(report))
+                return Ok(Some(report));
             }
+            Io::ReservationRegister { action, ignores_key, persistence } => {
+                let registration = registration(action, ignores_key, keys()?)?;
+                let persists = self.persistence(persistence)?;
+                self.0.act(&host_id, registration).map_err(refused)?;
+                // It can: that has been looked at.
+                let _can = self.0.persist(persists);
+                return Ok(None);
+            }
+            Io::ReservationAcquire { action, ignores_key: false, kind } => {
+                acquisition(action, kind_of(kind).ok_or(INVALID)?, keys()?)?
+            }
+            Io::ReservationRelease { action, ignores_key: false, kind } => {
+                let known = data.get(..8).map(|data| u64_at(data, 0)).ok_or(TOO_SHORT)?;
+                match action {
+                    0 => Action::Release { known, kind: kind_of(kind) },
+                    1 => Action::Clear { known },
+                    _ => return Err(INVALID),
+                }
+            }
+            _ => return Err(INVALID),
+        };
+        self.0.act(&host_id, action).map_err(refused)?;
+        Ok(None)
+    }
+
+    // CPTPL (Base figure "Reservation Register - Command Dword 10").
+    const fn persistence(&self, number: u8) -> Result<bool, Status> {
+        match number {
+            0 => Ok(self.persists()),
+            2 => Ok(false),
+            3 if self.0.can_persist() => Ok(true),
             _ => Err(INVALID),
         }
-    }
-
-    // Base 7.5.
-    fn register(
-        &mut self,
-        host_id: [u8; 16],
-        action: u8,
-        ignores_key: bool,
-        persistence: u8,
-        [current, new]: [u64; 2],
-    ) -> Result<(), Status> {
-        let persists = match persistence {
-            0 => self.persists,
-            2 => false,
-            3 if self.can_persist => true,
-            _ => return Err(INVALID),
-        };
-        let own = self.of(&host_id);
-        let knows = |own: usize| ignores_key || self.registrants[own].key == current;
-        match (action, own) {
-            (0, None) if self.registrants.len() >= REGISTRANTS_MAX => {
-                return Err(Status::INTERNAL_ERROR.do_not_retry());
-            }
-            (0, None) => self.registrants.push(Registrant { host_id, key: new }),
-            (0, Some(own)) if self.registrants[own].key == new => {}
-            (1, Some(own)) if knows(own) => self.unregister(own),
-            (2, Some(own)) if knows(own) => self.registrants[own].key = new,
-            (0..=2, _) => return Err(CONFLICT),
-            _ => return Err(INVALID),
-        }
-        self.generation = self.generation.wrapping_add(1);
-        self.persists = persists;
-        Ok(())
-    }
-
-    // A reservation goes with its holder, or with the last of those who hold it together.
-    fn unregister(&mut self, index: usize) {
-        let gone = self.registrants.remove(index);
-        let is_over = match self.held {
-            Some((_, Some(holder))) => holder == gone.host_id,
-            Some((_, None)) => self.registrants.is_empty(),
-            None => false,
-        };
-        if is_over {
-            self.held = None;
-        }
-    }
-
-    // Who asks is registered, under this key.
-    fn check(&self, host_id: &[u8; 16], key: u64) -> Result<(), Status> {
-        let own = self.of(host_id).map(|own| self.registrants[own].key);
-        if own == Some(key) { Ok(()) } else { Err(CONFLICT) }
-    }
-
-    // Base 7.4.
-    fn acquire(
-        &mut self,
-        host_id: [u8; 16],
-        action: u8,
-        kind: Kind,
-        [current, other]: [u64; 2],
-    ) -> Result<(), Status> {
-        self.check(&host_id, current)?;
-        let held = (kind, (!kind.is_of_all()).then_some(host_id));
-        match action {
-            0 => match self.held {
-                None => self.held = Some(held),
-                Some(before) if before == held => {}
-                Some(_) => return Err(CONFLICT),
-            },
-            // What others have under way cannot be aborted: it is with a device already.
-            1 | 2 => {
-                self.preempt(host_id, held, other)?;
-                self.generation = self.generation.wrapping_add(1);
-            }
-            _ => return Err(INVALID),
-        }
-        Ok(())
-    }
-
-    // Base 8.1.22.7.
-    fn preempt(
-        &mut self,
-        host_id: [u8; 16],
-        held: (Kind, Option<[u8; 16]>),
-        key: u64,
-    ) -> Result<(), Status> {
-        let holder_key = match self.held {
-            Some((_, Some(holder))) => self.of(&holder).map(|holder| self.registrants[holder].key),
-            Some((_, None)) | None => None,
-        };
-        let is_of_all = matches!(self.held, Some((_, None)));
-        let takes = is_of_all && key == 0 || holder_key == Some(key);
-        let everybody = is_of_all && key == 0;
-        if key == 0 && !everybody && holder_key != Some(0) {
-            return Err(INVALID);
-        }
-        let leaves = |one: &Registrant| one.host_id != host_id && (everybody || one.key == key);
-        let own_key = self.of(&host_id).map(|own| self.registrants[own].key);
-        let is_own = takes && own_key == Some(key);
-        if !everybody && !is_own && !self.registrants.iter().any(|one| one.key == key) {
-            return Err(CONFLICT);
-        }
-        self.registrants.retain(|one| !leaves(one));
-        if takes {
-            self.held = Some(held);
-        } else if let Some((_, Some(holder))) = self.held
-            && self.of(&holder).is_none()
-        {
-            self.held = None;
-        }
-        Ok(())
-    }
-
-    // Base 7.7.
-    fn release(&mut self, host_id: [u8; 16], action: u8, kind: u8, key: u64) -> Result<(), Status> {
-        self.check(&host_id, key)?;
-        match (action, self.held) {
-            (0, Some((held, holder))) if holder.is_none_or(|holder| holder == host_id) => {
-                if Kind::new(kind) != Some(held) {
-                    return Err(INVALID);
-                }
-                self.held = None;
-            }
-            // Nothing of this host's to release.
-            (0, _) => {}
-            (1, _) => {
-                self.registrants.clear();
-                self.held = None;
-                self.generation = self.generation.wrapping_add(1);
-            }
-            _ => return Err(INVALID),
-        }
-        Ok(())
     }
 
     // Base 7.6: the extended structure.
     fn report(&self) -> Vec<u8> {
         const HEADER: usize = 64;
         const ENTRY: usize = 64;
-        let mut report = vec![0; HEADER + ENTRY * self.registrants.len()];
-        put(&mut report, 0, &self.generation.to_le_bytes());
-        report[4] = self.held.map_or(0, |(kind, _)| kind.number());
-        let count = u16::try_from(self.registrants.len()).unwrap_or(u16::MAX);
+        let registrants = self.0.registrants();
+        let mut report = vec![0; HEADER + ENTRY * registrants.len()];
+        put(&mut report, 0, &self.0.generation().to_le_bytes());
+        report[4] = self.0.kind().map_or(0, number_of);
+        let count = u16::try_from(registrants.len()).unwrap_or(u16::MAX);
         put(&mut report, 5, &count.to_le_bytes());
-        report[9] = u8::from(self.persists);
-        for (one, entry) in self.registrants.iter().zip(report[HEADER..].chunks_exact_mut(ENTRY)) {
+        report[9] = u8::from(self.persists());
+        for (one, entry) in registrants.iter().zip(report[HEADER..].chunks_exact_mut(ENTRY)) {
             // Any controller: they are made for whoever asks.
             put(entry, 0, &u16::MAX.to_le_bytes());
-            let holds =
-                self.held.is_some_and(|(_, holder)| holder.is_none_or(|h| h == one.host_id));
-            entry[2] = u8::from(holds);
+            entry[2] = u8::from(self.0.is_holder(&one.who));
             put(entry, 8, &one.key.to_le_bytes());
-            put(entry, 16, &one.host_id);
+            put(entry, 16, &one.who);
         }
         report
     }
@@ -392,67 +201,55 @@ impl Reservations {
     /// As text, to be read after a restart.
     #[must_use]
     pub fn write(&self) -> String {
-        use std::fmt::Write as _;
-        let hex = |bytes: &[u8; 16]| format!("{:032x}", u128::from_be_bytes(*bytes));
-        let mut text = format!("reservations 1\ngeneration {}\n", self.generation);
-        for one in &self.registrants {
-            let _infallible = writeln!(text, "registrant {} {:016x}", hex(&one.host_id), one.key);
-        }
-        if let Some((kind, holder)) = &self.held {
-            let holder = holder.as_ref().map_or_else(|| "all".to_owned(), hex);
-            let _infallible = writeln!(text, "held {} {holder}", kind.number());
-        }
-        text + "end\n"
+        self.0.write()
     }
 
     /// Reads what [`Reservations::write`] has written; `None` if it is not that, or not all of it.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
-        let hex = |word: &str| {
-            let is_hex = word.len() == 32;
-            is_hex.then(|| u128::from_str_radix(word, 16).ok()).flatten().map(u128::to_be_bytes)
-        };
-        let mut read = Self { persists: true, ..Self::new(true) };
-        let mut lines = text.lines();
-        if lines.next()? != "reservations 1" {
-            return None;
-        }
-        for line in lines {
-            let words: Vec<&str> = line.split(' ').collect();
-            match words[..] {
-                ["generation", number] => read.generation = number.parse().ok()?,
-                ["registrant", host_id, key] if read.registrants.len() < REGISTRANTS_MAX => {
-                    let host_id = hex(host_id)?;
-                    let key = u64::from_str_radix(key, 16).ok()?;
-                    if read.of(&host_id).is_some() {
-                        return None;
-                    }
-                    read.registrants.push(Registrant { host_id, key });
-                }
-                ["held", kind, holder] => {
-                    let kind = Kind::new(kind.parse().ok()?)?;
-                    let holder = match holder {
-                        "all" => None,
-                        holder => Some(hex(holder)?),
-                    };
-                    let fits = match holder {
-                        None => kind.is_of_all() && !read.registrants.is_empty(),
-                        Some(holder) => !kind.is_of_all() && read.of(&holder).is_some(),
-                    };
-                    read.held = fits.then_some((kind, holder));
-                    read.held?;
-                }
-                ["end"] => return Some(read),
-                _ => return None,
-            }
-        }
-        None
+        Registry::read(text).map(Self)
+    }
+}
+
+// Base 7.5.
+const fn registration(
+    action: u8,
+    ignores_key: bool,
+    [current, new]: [u64; 2],
+) -> Result<Action, Status> {
+    let known = if ignores_key { None } else { Some(current) };
+    match action {
+        0 => Ok(Action::Join { key: new }),
+        1 => Ok(Action::Leave { known }),
+        2 => Ok(Action::Rekey { known, key: new }),
+        _ => Err(INVALID),
+    }
+}
+
+// Base 7.4. What others have under way cannot be aborted: it is with a device already.
+const fn acquisition(action: u8, kind: Kind, [known, key]: [u64; 2]) -> Result<Action, Status> {
+    match action {
+        0 => Ok(Action::Reserve { known, kind }),
+        1 | 2 => Ok(Action::Preempt { known, key, kind }),
+        _ => Err(INVALID),
+    }
+}
+
+const fn refused(refusal: Refusal) -> Status {
+    match refusal {
+        Refusal::Conflict => Status::RESERVATION_CONFLICT.do_not_retry(),
+        Refusal::Full => Status::INTERNAL_ERROR.do_not_retry(),
+        Refusal::OtherKind | Refusal::NoKey => INVALID,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use reservations::REGISTRANTS_MAX;
+
     use super::*;
+
+    const CONFLICT: Status = Status::RESERVATION_CONFLICT.do_not_retry();
 
     const A: [u8; 16] = [0xa; 16];
     const B: [u8; 16] = [0xb; 16];
@@ -477,7 +274,7 @@ mod tests {
         kind: Kind,
         [key, other]: [u64; 2],
     ) -> Result<(), Status> {
-        let io = Io::ReservationAcquire { action, ignores_key: false, kind: kind.number() };
+        let io = Io::ReservationAcquire { action, ignores_key: false, kind: number_of(kind) };
         all.handle(host, io, &keys(key, other)).map(|_| ())
     }
 
@@ -490,6 +287,13 @@ mod tests {
     ) -> Result<(), Status> {
         let io = Io::ReservationRelease { action, ignores_key: false, kind };
         all.handle(host, io, &keys(key, 0)).map(|_| ())
+    }
+
+    /// The kind, and who holds it.
+    fn holders(all: &Reservations) -> Option<(Kind, Vec<[u8; 16]>)> {
+        let all = &all.0;
+        let who = all.registrants().iter().map(|one| one.who).filter(|who| all.is_holder(who));
+        all.kind().map(|kind| (kind, who.collect()))
     }
 
     /// A (key 1) and B (key 2) are registered, A holds it.
@@ -574,7 +378,7 @@ mod tests {
         }
         let mut all = held(Kind::ExclusiveAccess);
         assert_eq!(release(&mut all, B, 1, 0, 2), Ok(()), "any registrant may clear");
-        assert!(all.is_free() && all.of(&A).is_none());
+        assert!(all.is_free() && all.0.key_of(&A).is_none());
     }
 
     #[test]
@@ -583,20 +387,20 @@ mod tests {
         assert_eq!(acquire(&mut all, B, 1, Kind::ExclusiveAccess, [2, 9]), Err(CONFLICT), "whose?");
         assert_eq!(acquire(&mut all, B, 1, Kind::ExclusiveAccess, [2, 0]), Err(INVALID));
         acquire(&mut all, B, 1, Kind::WriteExclusive, [2, 1]).expect("it knows A's");
-        assert_eq!(all.held, Some((Kind::WriteExclusive, Some(B))));
-        assert_eq!(all.of(&A), None, "A is not registered any more");
+        assert_eq!(holders(&all), Some((Kind::WriteExclusive, vec![B])));
+        assert_eq!(all.0.key_of(&A), None, "A is not registered any more");
         // Its own key changes the kind.
         acquire(&mut all, B, 1, Kind::ExclusiveAccess, [2, 2]).expect("it is its own");
-        assert_eq!(all.held, Some((Kind::ExclusiveAccess, Some(B))));
+        assert_eq!(holders(&all), Some((Kind::ExclusiveAccess, vec![B])));
         // A key that is no holder's only unregisters.
         register(&mut all, C, 3).expect("it may");
         acquire(&mut all, B, 1, Kind::ExclusiveAccess, [2, 3]).expect("it knows C's");
-        assert_eq!((all.of(&C), all.held.is_some()), (None, true));
+        assert_eq!((all.0.key_of(&C), all.is_free()), (None, false));
         // Of all registrants, nobody's key takes it.
         let mut all = held(Kind::WriteExclusiveAll);
         acquire(&mut all, B, 2, Kind::ExclusiveAccess, [2, 0]).expect("it may");
-        assert_eq!(all.held, Some((Kind::ExclusiveAccess, Some(B))));
-        assert_eq!(all.registrants.len(), 1);
+        assert_eq!(holders(&all), Some((Kind::ExclusiveAccess, vec![B])));
+        assert_eq!(all.0.registrants().len(), 1);
     }
 
     #[test]
@@ -627,8 +431,8 @@ mod tests {
                 assert_eq!(Reservations::read(&text[..cut]), None, "cut off at {cut}");
             }
         }
-        let twice = "reservations 1\nregistrant 0000000000000000000000000000000a 1\n";
+        let twice = "reservations 2\nregistrant 0000000000000000000000000000000a 1\n";
         assert_eq!(Reservations::read(&format!("{twice}{}end\n", &twice[15..])), None);
-        assert_eq!(Reservations::read("reservations 1\nheld 1 all\nend\n"), None);
+        assert_eq!(Reservations::read("reservations 2\nheld 1 all\nend\n"), None);
     }
 }

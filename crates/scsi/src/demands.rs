@@ -1,6 +1,6 @@
 //! What a command needs: that no reservation bars it, and that a port lets it through.
 
-use crate::registrants::Access;
+use reservations::Access;
 
 use super::cdb::Command;
 use super::ports::PortState;

@@ -15,7 +15,7 @@
 //! ports        through which ports it is reached, and how well    SPC-4 5.15.2, 6.37
 //! mode         what can be set                                  SPC-4 6.11, 7.5; SBC-3 6.5
 //! log          what it has done, and how well it is              SPC-4 6.8, 7.3
-//! reservation, registrants
+//! reservation
 //!              which initiators may read and write              SPC-4 5.13, 6.15, 6.16
 //! demands      what a command needs of reservations and ports
 //! attention    what an initiator is told before anything else   SAM-5 5.14
@@ -46,7 +46,6 @@ mod opcodes;
 mod outcome;
 mod plan;
 mod ports;
-mod registrants;
 mod reservation;
 mod sense;
 mod unit;

@@ -1,7 +1,8 @@
 //! Persistent reservations: which initiators may read and write (SPC-4 5.13, 6.15, 6.16).
 
-use crate::registrants::{Access, Action, Change, Changes, Held, Kind, Refusal, Registry};
-use crate::registrants::{REGISTRANTS_MAX, Registrant};
+use reservations::{
+    Access, Action, Change, Changes, Identity, Kind, Refusal, Registrant, Registry,
+};
 use wire::{be64_at, put};
 
 use super::attention::Attention;
@@ -38,12 +39,13 @@ pub struct Way {
 }
 
 /// The persistent reservations of a logical unit.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct PersistentReservations {
-    registry: Registry<Way>,
-    /// They outlive the loss of power.
-    persists: bool,
-    can_persist: bool,
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PersistentReservations(Registry<Way>);
+
+impl Default for PersistentReservations {
+    fn default() -> Self {
+        Self::new(false)
+    }
 }
 
 /// A PERSISTENT RESERVE OUT command, its parameters beside it.
@@ -130,69 +132,59 @@ impl TransportId {
     }
 }
 
-impl Way {
+/// Its identifier in hexadecimal, and the number of the port behind a colon.
+impl Identity for Way {
     fn write(&self) -> String {
-        self.id.write_hex() + &self.write_port()
+        format!("{}:{}", self.id.write_hex(), self.port)
     }
 
-    // Port 1 is where nothing else is said.
-    fn write_port(&self) -> String {
-        if self.port == 1 { String::new() } else { format!(" {}", self.port) }
-    }
-
-    fn read(id: &str, port: &[&str]) -> Option<Self> {
-        let id = TransportId::read_hex(id)?;
-        match port {
-            [] => Some(id.through(1)),
-            [port] => Some(id.through(port.parse().ok().filter(|port| *port > 1)?)),
-            _ => None,
-        }
+    fn read(word: &str) -> Option<Self> {
+        let (id, port) = word.split_once(':')?;
+        let port = port.parse().ok().filter(|port| *port > 0)?;
+        Some(TransportId::read_hex(id)?.through(port))
     }
 }
 
 impl PersistentReservations {
     /// None, of a logical unit that can keep them over a loss of power or not.
     #[must_use]
-    pub fn new(can_persist: bool) -> Self {
-        Self { can_persist, ..Self::default() }
+    pub const fn new(can_persist: bool) -> Self {
+        Self(Registry::new(can_persist))
     }
 
     /// Whether every initiator may do everything.
     #[must_use]
-    pub const fn is_free(&self) -> bool {
-        self.registry.held.is_none()
+    pub fn is_free(&self) -> bool {
+        self.0.kind().is_none()
     }
 
     /// Whether anybody is registered.
     #[must_use]
-    pub const fn has_registrants(&self) -> bool {
-        !self.registry.registrants.is_empty()
+    pub fn has_registrants(&self) -> bool {
+        !self.0.registrants().is_empty()
     }
 
     /// Whether they are to be kept.
     #[must_use]
     pub const fn persists(&self) -> bool {
-        self.persists
+        self.0.persists()
     }
 
     /// What is reserved for whoever is not registered.
     #[must_use]
-    pub const fn held_for_strangers(&self) -> Elsewhere {
-        let has_registrants = self.has_registrants();
-        let (bars_reading, bars_writing) = match &self.registry.held {
-            Some(held) => (!held.kind.lets_read(), true),
-            None => (false, false),
-        };
-        Elsewhere { has_registrants, bars_reading, bars_writing }
+    pub fn held_for_strangers(&self) -> Elsewhere {
+        let [bars_reading, bars_writing] =
+            [Access::Read, Access::Write].map(|access| !self.0.admits_strangers(access));
+        Elsewhere { has_registrants: self.has_registrants(), bars_reading, bars_writing }
     }
 
     pub(super) fn admits(&self, who: &Way, access: Access) -> bool {
-        self.registry.admits(who, access)
+        self.0.admits(who, access)
     }
 
     /// Whether somebody is registered.
     pub(super) fn knows(&self, who: &Way) -> bool {
-        self.registry.key_of(who).is_some()
+        self.0.key_of(who).is_some()
     }
 
     /// Does a PERSISTENT RESERVE OUT command, where there are so many target ports. On success,
@@ -219,7 +211,7 @@ impl PersistentReservations {
             return Err(Outcome::check(Sense::PARAMETER_LIST_LENGTH));
         }
         let persists = registers && flags & 1 != 0;
-        if persists && !self.can_persist {
+        if persists && !self.0.can_persist() {
             return Err(Outcome::check(Sense::in_parameters(20, Some(0))));
         }
         let kind = || {
@@ -229,39 +221,28 @@ impl PersistentReservations {
             }
             kind_of(out.kind).ok_or_else(|| Outcome::check(Sense::in_cdb(2, Some(3))))
         };
-        let action = match out.action {
-            0x00 => Action::Register { known: Some(key), new },
-            0x06 => Action::Register { known: None, new },
-            0x01 => Action::Reserve(kind()?),
-            0x02 => Action::Release(kind()?),
-            0x03 => Action::Clear,
-            _ => Action::Preempt { key: new, kind: kind()? },
-        };
-        let changes = if registers && flags & ALL_TG_PT != 0 {
-            let ways: Vec<Way> = (1..=ports).map(|port| who.id.clone().through(port)).collect();
-            self.act_for(&ways, key, action)
-        } else {
-            self.registry.act(who, key, action)
+        let changes = match out.action {
+            0x00 | 0x06 => {
+                let known = (out.action == 0x00).then_some(key);
+                let all = flags & ALL_TG_PT != 0;
+                let ways: Vec<Way> = match all {
+                    true => (1..=ports).map(|port| who.id.clone().through(port)).collect(),
+                    false => vec![who.clone()],
+                };
+                // As if each had come, or not at all (SPC-4 5.13.7).
+                self.0
+                    .act_for(&ways, |registry, way| registration(registry.key_of(way), known, new))
+            }
+            0x01 => self.0.act(who, Action::Reserve { known: key, kind: kind()? }),
+            0x02 => self.0.act(who, Action::Release { known: key, kind: Some(kind()?) }),
+            0x03 => self.0.act(who, Action::Clear { known: key }),
+            _ => self.0.act(who, Action::Preempt { known: key, key: new, kind: kind()? }),
         };
         let changes = changes.map_err(refused)?;
         if registers {
-            self.persists = persists;
+            // It can: that has been looked at.
+            let _can = self.0.persist(persists);
         }
-        Ok(changes)
-    }
-
-    // As if each had come, or not at all (SPC-4 5.13.7); it is one change.
-    fn act_for(&mut self, ways: &[Way], key: u64, action: Action) -> Result<Changes<Way>, Refusal> {
-        let mut next = self.registry.clone();
-        let mut changes = Vec::new();
-        for way in ways {
-            changes.extend(next.act(way, key, action)?);
-        }
-        changes.retain(|(who, _)| !ways.contains(who));
-        if next.generation != self.registry.generation {
-            next.generation = self.registry.generation.wrapping_add(1);
-        }
-        self.registry = next;
         Ok(changes)
     }
 
@@ -276,15 +257,15 @@ impl PersistentReservations {
     }
 
     fn header(&self, length: usize) -> Vec<u8> {
-        let mut data = self.registry.generation.to_be_bytes().to_vec();
+        let mut data = self.0.generation().to_be_bytes().to_vec();
         data.extend_from_slice(&u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes());
         data
     }
 
     // SPC-4 6.15.2.
     fn keys(&self) -> Vec<u8> {
-        let mut data = self.header(8 * self.registry.registrants.len());
-        for one in &self.registry.registrants {
+        let mut data = self.header(8 * self.0.registrants().len());
+        for one in self.0.registrants() {
             data.extend_from_slice(&one.key.to_be_bytes());
         }
         data
@@ -292,31 +273,29 @@ impl PersistentReservations {
 
     // SPC-4 6.15.3.
     fn held(&self) -> Vec<u8> {
-        let Some(Held { kind, .. }) = &self.registry.held else { return self.header(0) };
+        let Some(kind) = self.0.kind() else { return self.header(0) };
         let mut data = self.header(16);
         // The key is 0 if all registrants hold it.
-        data.extend_from_slice(&self.registry.holder_key().unwrap_or(0).to_be_bytes());
-        data.extend_from_slice(&[0, 0, 0, 0, 0, number_of(*kind), 0, 0]);
+        data.extend_from_slice(&self.0.holder_key().unwrap_or(0).to_be_bytes());
+        data.extend_from_slice(&[0, 0, 0, 0, 0, number_of(kind), 0, 0]);
         data
     }
 
     // SPC-4 6.15.4: ATP_C, PTPL_C; TMV, no commands beyond those of the standard, PTPL_A; all
     // types.
     fn capabilities(&self) -> Vec<u8> {
-        let [can, does] = [self.can_persist, self.persists].map(u8::from);
+        let [can, does] = [self.0.can_persist(), self.0.persists()].map(u8::from);
         vec![0, 8, 0x04 | can, 0x80 | does, 0xea, 0x01, 0, 0]
     }
 
     // SPC-4 6.15.5.
     fn status(&self) -> Vec<u8> {
         let mut list = Vec::new();
-        for Registrant { who, key } in &self.registry.registrants {
+        for Registrant { who, key } in self.0.registrants() {
             let mut entry = [0; 24];
             put(&mut entry, 0, &key.to_be_bytes());
-            if let Some(Held { kind, .. }) = &self.registry.held
-                && self.registry.is_holder(who)
-            {
-                (entry[12], entry[13]) = (1, number_of(*kind));
+            if let Some(kind) = self.0.kind().filter(|_| self.0.is_holder(who)) {
+                (entry[12], entry[13]) = (1, number_of(kind));
             }
             put(&mut entry, 18, &who.port.to_be_bytes());
             let id = who.id.bytes();
@@ -333,64 +312,30 @@ impl PersistentReservations {
     /// As text, to be read after a restart.
     #[must_use]
     pub fn write(&self) -> String {
-        use std::fmt::Write as _;
-        let registry = &self.registry;
-        let mut text = format!("reservations 1\ngeneration {}\n", registry.generation);
-        for one in &registry.registrants {
-            let Registrant { who, key } = one;
-            let (id, port) = (who.id.write_hex(), who.write_port());
-            let _infallible = writeln!(text, "registrant {id} {key:016x}{port}");
-        }
-        if let Some(Held { kind, holder }) = &registry.held {
-            let holder = holder.as_ref().map_or_else(|| "all".to_owned(), Way::write);
-            let _infallible = writeln!(text, "held {} {holder}", number_of(*kind));
-        }
-        text + "end\n"
+        self.0.write()
     }
 
     /// Reads what [`PersistentReservations::write`] has written; `None` if it is not that, or not
     /// all of it.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
-        let mut read = Self { persists: true, ..Self::new(true) };
-        let registry = &mut read.registry;
-        let mut lines = text.lines();
-        if lines.next()? != "reservations 1" {
-            return None;
+        // 0 is nobody's key (SPC-4 6.16.3).
+        let registry: Registry<Way> = Registry::read(text)?;
+        registry.registrants().iter().all(|one| one.key != 0).then_some(Self(registry))
+    }
+}
+
+// What REGISTER asks for of somebody who has this key, or none: key 0 is none (SPC-4 5.13.7).
+fn registration(own: Option<u64>, known: Option<u64>, new: u64) -> Option<Action> {
+    match (own, new) {
+        (None, _) if known.is_some_and(|known| known != 0) => {
+            Some(Action::Rekey { known, key: new })
         }
-        for line in lines {
-            let words: Vec<&str> = line.split(' ').collect();
-            match words[..] {
-                ["generation", number] => registry.generation = number.parse().ok()?,
-                ["registrant", who, key, ref port @ ..]
-                    if registry.registrants.len() < REGISTRANTS_MAX =>
-                {
-                    let who = Way::read(who, port)?;
-                    let key = u64::from_str_radix(key, 16).ok()?;
-                    if registry.key_of(&who).is_some() || key == 0 {
-                        return None;
-                    }
-                    registry.registrants.push(Registrant { who, key });
-                }
-                ["held", kind, holder, ref port @ ..] => {
-                    let kind = kind_of(kind.parse().ok()?)?;
-                    let is_of_all = number_of(kind) >= 7;
-                    let holder = match holder {
-                        "all" => None,
-                        holder => Some(Way::read(holder, port)?),
-                    };
-                    let fits = match &holder {
-                        None => is_of_all && !registry.registrants.is_empty(),
-                        Some(holder) => !is_of_all && registry.key_of(holder).is_some(),
-                    };
-                    registry.held = fits.then_some(Held { kind, holder });
-                    registry.held.as_ref()?;
-                }
-                ["end"] => return Some(read),
-                _ => return None,
-            }
-        }
-        None
+        // Nothing of its own to give up.
+        (None, 0) => None,
+        (None, key) => Some(Action::Join { key }),
+        (Some(_), 0) => Some(Action::Leave { known }),
+        (Some(_), key) => Some(Action::Rekey { known, key }),
     }
 }
 

@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::registrants::Access;
+use reservations::Access;
 
 use super::attention::{Attention, Attentions};
 use super::cdb::Command;

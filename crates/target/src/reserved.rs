@@ -328,7 +328,6 @@ fn keep(path: &Path, text: Option<String>) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use nvme::ReservationKind;
     use test_support::Scratch;
 
     use super::*;
@@ -346,8 +345,8 @@ mod tests {
     }
 
     fn acquire(reserved: &Reserved, host: [u8; 16]) -> Result<(), Status> {
-        let kind = ReservationKind::WriteExclusive.number();
-        let io = Io::ReservationAcquire { action: 0, ignores_key: false, kind };
+        let write_exclusive = 1;
+        let io = Io::ReservationAcquire { action: 0, ignores_key: false, kind: write_exclusive };
         reserved.handle(host, io, &keys(7, 0)).map(|_| ())
     }
 
@@ -390,7 +389,7 @@ mod tests {
         let scratch = Scratch::new("reserved-damaged");
         let directory = scratch.path();
         let file = directory.join("kept");
-        fs::write(&file, "reservations 1\ngeneration 1\n").expect("there is room");
+        fs::write(&file, "reservations 2\ngeneration 1\n").expect("there is room");
         assert!(matches!(Reserved::kept(file), Err(ReservedError::Damaged { .. })));
         let itself = directory.to_owned();
         assert!(matches!(Reserved::kept(itself), Err(ReservedError::Read { .. })));

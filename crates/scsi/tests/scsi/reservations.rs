@@ -296,8 +296,8 @@ fn a_registration_is_of_one_port_or_of_all() {
     assert_eq!(kept, Step::Answer(Outcome::good(24)));
     let text = unit.unsaved().expect("it is to be kept");
     assert_eq!(PersistentReservations::read(&text), Some(unit.reservations().clone()));
-    for other in ["1", "0", "x", "2 3"] {
-        let damaged = text.replace(" 2\n", &format!(" {other}\n"));
+    for other in ["1", "0", "x", "2:3"] {
+        let damaged = text.replace(":2 ", &format!(":{other} "));
         assert_eq!(PersistentReservations::read(&damaged), None, "{other}");
     }
     // What it has itself given up it need not be told.

@@ -11,8 +11,8 @@ const PROGRAMS: [&str; 2] = ["bench", "tidy"];
 const PRINTERS: [&str; 4] = ["console", "bench", "tidy", "test-support"];
 
 /// Crates whose results depend on their inputs and nothing else.
-const PURE: [&str; 8] =
-    ["measure", "workload", "jobs", "wire", "nvme", "scsi", "netsim", "planner"];
+const PURE: [&str; 9] =
+    ["measure", "workload", "jobs", "wire", "reservations", "nvme", "scsi", "netsim", "planner"];
 
 /// Crates whose results are computed by walking collections.
 const ORDERED: [&str; 2] = ["netsim", "planner"];

@@ -41,7 +41,7 @@ macro_rules! app {
 }
 
 #[rustfmt::skip] // one row, one line
-const ROWS: [Row; 40] = [
+const ROWS: [Row; 41] = [
     row("tidy", 10, Only(&[]), "reads text; checks a tree that does not build"),
     row("bench", 9, AllBelow, "measures what the product ships"),
     row("afar", 8, AllBelow, "the applications meet here and nowhere else"),
@@ -78,10 +78,11 @@ const ROWS: [Row; 40] = [
     row("results", 1, Only(&["measure"]), "records: written and read, and nothing else"),
     row("workload", 1, Only(&["measure"]), "says who asks for what: no clock, no kernel"),
     row("sys", 1, Only(&["measure"]), "the kernel, with no policy of any kind"),
-    row("nvme", 1, Only(&["wire"]), "bytes to commands and back: no sockets, no clock"),
-    row("scsi", 1, Only(&["wire"]), "as `nvme`: no sockets, no clock"),
+    row("nvme", 1, Only(&["wire", "reservations"]), "bytes to commands and back: no sockets, no clock"),
+    row("scsi", 1, Only(&["wire", "reservations"]), "as `nvme`: no sockets, no clock"),
     row("records", 1, Only(&["measure"]), "bulk files; alone because its dependencies are costly"),
     row("measure", 0, Only(&[]), "quantities: no files, no clock, no threads"),
+    row("reservations", 0, Only(&[]), "who may use a device: no protocol, no clock, no files"),
     row("wire", 0, Only(&[]), "fields at fixed places: allocates nothing"),
     row("raster", 1, Only(&[]), "drawings to pixels; alone for its dependencies"),
     row("chart", 0, Only(&[]), "draws: values to text, no files"),
