@@ -479,7 +479,7 @@ impl Connection {
     /// Gives back memory that commands hold to a shard.
     pub(crate) fn release(&mut self, shard: u16, pool: &mut Pool) {
         if let End::Nvme(NvmeEnd { role: Role::Io(session), .. }) = &mut self.end {
-            session.release(shard, self.account, pool);
+            session.release(shard, pool);
         }
     }
 }

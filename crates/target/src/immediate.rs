@@ -1,16 +1,17 @@
-//! Reading over NVMe/TCP where the device answers at once, straight into what is sent.
+//! Reading where the device answers at once, straight into what is sent.
 
 use std::sync::Arc;
 
 use nvme::{Queue, Slot, Status, data_digest};
 
-use backend::{Failure, Work};
+use backend::{Failure, Operation, Work as Done};
 
 use super::counters::add;
 use super::ledger::Answered;
-use super::plan::{Plan, counted, failed};
+use super::plan::status_of;
 use super::site::Site;
 use super::subsystem::Namespace;
+use super::work::{Finding, Work};
 
 /// What can be written to while a command is done.
 pub(crate) struct Wire<'a> {
@@ -18,41 +19,56 @@ pub(crate) struct Wire<'a> {
     pub(super) out: &'a mut Vec<u8>,
 }
 
-/// Reads where the device answers at once.
-pub(super) fn read_at_once(
-    slot: Slot,
-    namespace: Arc<Namespace>,
-    plan: &Plan,
-    wire: &mut Wire<'_>,
+/// Appends what is there to `out`, and counts the command; what becomes of it, for which nothing
+/// was appended if it failed.
+pub(super) fn append(
+    namespace: &Arc<Namespace>,
+    work: &Work,
+    out: &mut Vec<u8>,
     site: &mut Site<'_>,
-) {
+) -> Finding {
+    let before = out.len();
+    let request = work.request(Operation::Read);
     let backend = &namespace.backend;
-    let before = wire.out.len();
-    wire.queue.data_header(slot, 0, plan.bytes, true, wire.out);
-    let from = wire.out.len();
-    let request = plan.request(plan.first);
-    let start = backend.append(&request, wire.out, site.now_ns);
+    let start = backend.append(&request, out, site.now_ns);
     let result = match start.work {
-        Work::Done(result) => result,
-        Work::Kernel(_) => Err(Failure::Medium),
+        Done::Done(result) => result,
+        Done::Kernel(_) => Err(Failure::Medium),
     };
     let result = backend.end(&request, result, site.now_ns);
     let has_failed = result.is_err();
-    match result {
-        Ok(()) => {
-            if wire.queue.digests().data {
-                let digest = data_digest(&wire.out[from..]);
-                wire.out.extend_from_slice(&digest);
-            }
-            wire.queue.complete(slot, Status::SUCCESS, 0, wire.out);
-        }
-        Err(failure) => {
-            wire.out.truncate(before);
-            add(&site.books.counters.failures, 1);
-            wire.queue.complete(slot, failed(failure, request.operation), 0, wire.out);
-        }
+    if has_failed {
+        out.truncate(before);
+        add(&site.books.counters.failures, 1);
     }
-    let (kind, bytes) = counted(plan);
-    let (taken_ns, was_begun) = (site.now_ns, false);
+    let (kind, bytes) = work.counted();
+    let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+    let (namespace, taken_ns, was_begun) = (Arc::clone(namespace), site.now_ns, false);
     site.answered(Answered { namespace, kind, bytes, has_failed, taken_ns, was_begun });
+    result.map_or_else(|failure| Finding::Failed(failure, request.operation), |()| Finding::Done)
+}
+
+/// Reads over NVMe/TCP where the device answers at once.
+pub(super) fn read_at_once(
+    slot: Slot,
+    namespace: &Arc<Namespace>,
+    work: &Work,
+    wire: &mut Wire<'_>,
+    site: &mut Site<'_>,
+) {
+    let before = wire.out.len();
+    let bytes = u32::try_from(work.length).unwrap_or(u32::MAX);
+    wire.queue.data_header(slot, 0, bytes, true, wire.out);
+    let from = wire.out.len();
+    let finding = append(namespace, work, wire.out, site);
+    if finding == Finding::Done {
+        if wire.queue.digests().data {
+            let digest = data_digest(&wire.out[from..]);
+            wire.out.extend_from_slice(&digest);
+        }
+        wire.queue.complete(slot, Status::SUCCESS, 0, wire.out);
+    } else {
+        wire.out.truncate(before);
+        wire.queue.complete(slot, status_of(finding), 0, wire.out);
+    }
 }

@@ -9,43 +9,34 @@ mod fused;
 mod reservations;
 mod waiting;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use nvme::{Access, Command, ConnectRequest, Data, Fused, Io, Queue, Slot, Status, Submission};
-use sys::block::Block;
 
-use backend::Operation;
-use backend::pool::{Account, Pool};
-use backend::{Ended, Job};
+use backend::Ended;
+use backend::pool::Pool;
 
 use super::admin::is_disconnect;
 use super::counters::add;
+use super::execution::{Execution, Progress};
 use super::immediate::{Wire, read_at_once};
 use super::ledger::Answered;
 use super::meter::Kind;
 use super::pairs::{self, Awaited, Pair, Paired};
-use super::plan::{Plan, Step, counted, failed, kind_of, plan, steps};
+use super::plan::{Plan, plan, status_of};
 use super::portal::Portal;
-use super::site::{Order, Owner, Site, Tag};
-use super::solicited::Solicited;
-use super::stripes::Range;
+use super::site::{Owner, Site, Tag};
 use super::subsystem::{Namespace, Subsystem, find};
+use super::waiting::Waiting;
+use super::work::{Deed, Finding};
 
 /// Flush of every namespace (Base 7.2).
 const ALL_NAMESPACES: u32 = u32::MAX;
 
 /// A command that is under way.
 struct Pending {
-    namespace: Arc<Namespace>,
+    execution: Execution,
     plan: Plan,
-    taken_ns: u64,
-    /// Its data: from the host, or for it.
-    block: Option<Block>,
-    /// Requests that are still to be made, the next last.
-    steps: Vec<Step>,
-    /// What is written, shared with others that only write.
-    range: Range,
     /// It is one of two that are done together.
     pair: Option<Pair>,
 }
@@ -69,13 +60,7 @@ pub(crate) struct IoSession {
     namespaces: Arc<[Arc<Namespace>]>,
     /// By slot, as far as there have been commands.
     pending: Vec<Option<Pending>>,
-    /// Commands that wait for memory.
-    starving: VecDeque<Slot>,
-    /// Commands that wait for another to be done with what they write.
-    parked: Vec<Slot>,
-    /// Writes whose data is not asked for before other data has come.
-    unasked: VecDeque<Slot>,
-    solicited: Solicited,
+    waiting: Waiting<Slot>,
     awaited: Awaited,
     has_left: bool,
 }
@@ -96,10 +81,7 @@ impl IoSession {
             subsystem,
             portal,
             pending: Vec::new(),
-            starving: VecDeque::new(),
-            parked: Vec::new(),
-            unasked: VecDeque::new(),
-            solicited: Solicited::default(),
+            waiting: Waiting::default(),
             awaited: Awaited::Any,
             has_left: false,
         }
@@ -150,8 +132,10 @@ impl IoSession {
                 self.begin_first(slot, &mut wire, site)
             }
             Ok((namespace, plan)) => {
-                if kind_of(&plan) == Kind::Read && namespace.backend.is_immediate() {
-                    read_at_once(slot, namespace, &plan, &mut wire, site);
+                if let Some(work) = plan.work.as_ref().filter(|work| work.deed == Deed::Read)
+                    && namespace.backend.is_immediate()
+                {
+                    read_at_once(slot, &namespace, work, &mut wire, site);
                     return 0;
                 }
                 self.admit(slot, namespace, plan, None, site);
@@ -165,13 +149,18 @@ impl IoSession {
         &mut self,
         slot: Slot,
         namespace: Arc<Namespace>,
-        plan: Plan,
+        mut plan: Plan,
         pair: Option<Pair>,
         site: &Site<'_>,
     ) {
         namespace.meter.shard(site.rules.shard).begin();
-        let (taken_ns, steps, range) = (site.now_ns, Vec::new(), Range::None);
-        let pending = Pending { namespace, plan, taken_ns, block: None, steps, range, pair };
+        let mut execution = Execution::new(namespace, site.who.account, site.now_ns);
+        let bytes = plan.bytes as usize;
+        match plan.work.take() {
+            Some(work) => execution.set_work(work, bytes),
+            None => execution.set_own_bytes(bytes),
+        }
+        let pending = Pending { execution, plan, pair };
         let place = usize::from(slot.number());
         if place >= self.pending.len() {
             self.pending.resize_with(place + 1, || None);
@@ -183,8 +172,8 @@ impl IoSession {
     fn come_in(&mut self, slot: Slot, wire: &mut Wire<'_>, site: &mut Site<'_>) -> u32 {
         let place = self.pending.get(usize::from(slot.number()));
         let Some(Some(pending)) = place else { return 0 };
-        if pending.is_asked_for() && !self.unasked.is_empty() {
-            self.unasked.push_back(slot);
+        if pending.is_asked_for() && !self.waiting.unasked.is_empty() {
+            self.waiting.unasked.push_back(slot);
             return 0;
         }
         self.begin(slot, wire, site)
@@ -249,46 +238,39 @@ impl IoSession {
         let Some(Some(pending)) = self.pending.get_mut(usize::from(slot.number())) else {
             return 0;
         };
-        let bytes = pending.plan.memory_bytes as usize;
+        let bytes = pending.execution.own_bytes();
         let is_asked_for = pending.is_asked_for();
-        if is_asked_for && !self.solicited.may_ask(bytes, site.pool.share(), site.now_ns) {
-            self.unasked.push_back(slot);
+        let solicited = &mut self.waiting.solicited;
+        if is_asked_for && !solicited.may_ask(bytes, site.pool.share(), site.now_ns) {
+            self.waiting.unasked.push_back(slot);
             return 0;
         }
-        if bytes > 0 && pending.block.is_none() {
-            pending.block = match pending.plan.data {
-                // It is coming already, and the queue bounds how much.
-                Data::InCapsule { .. } => Some(site.pool.lend_anyway(site.who.account, bytes)),
-                _ => site.pool.lend(site.who.account, bytes),
-            };
-            if pending.block.is_none() {
-                self.starving.push_back(slot);
-                return 0;
-            }
+        let comes = matches!(pending.plan.data, Data::InCapsule { .. });
+        if comes {
+            // It is coming already, and the queue bounds how much.
+            pending.execution.fill_anyway(bytes, site.pool);
+        } else if !pending.execution.fill(site.pool) {
+            self.waiting.starving.push_back(slot);
+            return 0;
         }
-        match pending.plan.data {
-            Data::InCapsule { .. } => {
-                self.solicited.ask(0);
-                0
-            }
-            Data::Transport { .. } if is_asked_for => {
-                self.solicited.ask(bytes);
-                wire.queue.request_data(slot, wire.out);
-                0
-            }
-            _ => self.start(slot, wire, site),
+        if comes {
+            solicited.ask(0);
+            return 0;
         }
+        if is_asked_for {
+            solicited.ask(bytes);
+            wire.queue.request_data(slot, wire.out);
+            return 0;
+        }
+        self.start(slot, wire, site)
     }
 
     /// Data of a command has come.
     pub(crate) fn data(&mut self, slot: Slot, offset: u32, bytes: &[u8]) {
-        self.solicited.moved(bytes.len());
+        self.waiting.solicited.moved(bytes.len());
         let place = self.pending.get_mut(usize::from(slot.number()));
-        if let Some(Some(Pending { block: Some(block), .. })) = place {
-            let from = offset as usize;
-            if let Some(room) = block.get_mut(from..from + bytes.len()) {
-                room.copy_from_slice(bytes);
-            }
+        if let Some(Some(pending)) = place {
+            pending.execution.put(offset as usize, bytes);
         }
     }
 
@@ -303,10 +285,10 @@ impl IoSession {
     ) -> u32 {
         let mut wire = Wire { queue, out };
         let bytes = match self.pending.get(usize::from(slot.number())) {
-            Some(Some(pending)) if pending.is_asked_for() => pending.plan.memory_bytes as usize,
+            Some(Some(pending)) if pending.is_asked_for() => pending.execution.own_bytes(),
             _ => 0,
         };
-        self.solicited.end(bytes, site.now_ns);
+        self.waiting.solicited.end(bytes, site.now_ns);
         let jobs = if is_intact {
             self.start(slot, &mut wire, site)
         } else {
@@ -326,20 +308,29 @@ impl IoSession {
                 return 0;
             }
         };
-        let place = self.pending.get(usize::from(slot.number()));
-        let Some(Some(pending)) = place else { return 0 };
+        let place = self.pending.get_mut(usize::from(slot.number()));
+        let Some(Some(Pending { execution, plan, .. })) = place else { return 0 };
+        match plan.ranges(execution.own()) {
+            Ok(work) => {
+                work.into_iter().for_each(|work| execution.set_work(work, plan.bytes as usize))
+            }
+            Err(status) => {
+                self.answer(slot, status, wire, site);
+                return 0;
+            }
+        }
         // Somebody else may have reserved it while data was on its way.
-        let Plan { reserves, fences, .. } = pending.plan;
+        let (reserves, fences) = (plan.reserves, plan.fences);
         let may = match reserves {
-            Some(io) if pending.namespace.reserved.keeps(io) => return self.keep(slot, site),
+            Some(io) if execution.namespace.reserved.keeps(io) => return self.keep(slot, site),
             Some(_) => self.reserve(slot).map(|()| true),
             // It has waited for what others were writing.
             None if fences => Ok(true),
-            None => self.check(&pending.namespace, &pending.plan).map(|()| false),
+            None => self.may_begin(slot).map(|()| false),
         };
         match may {
             Ok(is_done) if (!is_done || fences) && self.is_parked(slot) => 0,
-            Ok(false) => self.plan_steps(slot, wire, site),
+            Ok(false) => self.step(slot, wire, site),
             Ok(true) => {
                 self.answer(slot, Status::SUCCESS, wire, site);
                 0
@@ -351,83 +342,46 @@ impl IoSession {
         }
     }
 
-    fn plan_steps(&mut self, slot: Slot, wire: &mut Wire<'_>, site: &mut Site<'_>) -> u32 {
-        let others = match self.pending.get(usize::from(slot.number())) {
-            Some(Some(pending)) if pending.plan.all => {
-                let namespaces = self.namespaces.iter().skip(1);
-                namespaces.map(|namespace| Arc::clone(&namespace.backend)).collect()
-            }
-            _ => Vec::new(),
-        };
-        let Some(Some(pending)) = self.pending.get_mut(usize::from(slot.number())) else {
-            return 0;
-        };
-        match steps(&pending.plan, pending.block.as_deref(), others) {
-            Ok(steps) => pending.steps = steps,
-            Err(status) => {
-                self.answer(slot, status, wire, site);
-                return 0;
-            }
+    fn may_begin(&mut self, slot: Slot) -> Result<(), Status> {
+        let others = self.namespaces.iter().skip(1);
+        let others = others.map(|namespace| Arc::clone(&namespace.backend));
+        let place = self.pending.get_mut(usize::from(slot.number()));
+        if let Some(Some(Pending { execution, plan, .. })) = place
+            && plan.all
+        {
+            execution.set_others(others.collect());
         }
-        self.step(slot, wire, site)
+        match self.pending.get(usize::from(slot.number())) {
+            Some(Some(pending)) => self.check(&pending.execution.namespace, &pending.plan),
+            _ => Ok(()),
+        }
     }
 
     // The next request of a command, and the next after one that ends at once.
     fn step(&mut self, slot: Slot, wire: &mut Wire<'_>, site: &mut Site<'_>) -> u32 {
-        loop {
-            let Some(Some(pending)) = self.pending.get_mut(usize::from(slot.number())) else {
-                return 0;
-            };
-            let Some(Step { request, other }) = pending.steps.pop() else {
-                if pending.plan.is_fused {
-                    return self.go_on(slot, wire, site);
-                }
-                self.answer(slot, Status::SUCCESS, wire, site);
-                return 0;
-            };
-            let backend = other.unwrap_or_else(|| Arc::clone(&pending.namespace.backend));
-            let block = match (pending.plan.compares, request.operation) {
-                // What is read is compared with what is held.
-                (true, _) => {
-                    Some(site.pool.lend_anyway(site.who.account, pending.plan.bytes as usize))
-                }
-                (false, Operation::Read | Operation::Write { .. }) => pending.block.take(),
-                (false, _) => None,
-            };
-            let tag = Tag { connection: site.who.connection, owner: Owner::Slot(slot) };
-            let job = Job { backend, request, block, tag };
-            match site.jobs.start(site.ring, job, site.now_ns) {
-                None => return 1,
-                Some(ended) => {
-                    if let Err(status) = self.take(slot, ended, site) {
-                        self.answer(slot, status, wire, site);
-                        return 0;
-                    }
-                }
-            }
+        let place = self.pending.get_mut(usize::from(slot.number()));
+        let Some(Some(pending)) = place else { return 0 };
+        match pending.execution.advance(Owner::Slot(slot), site) {
+            Progress::Working => 1,
+            Progress::Ended(finding) => self.found(slot, finding, wire, site),
         }
     }
 
-    // What a request has brought; the status with which the command ends if it is over.
-    fn take(&mut self, slot: Slot, ended: Ended<Tag>, site: &mut Site<'_>) -> Result<(), Status> {
-        let place = self.pending.get_mut(usize::from(slot.number()));
-        let Some(Some(pending)) = place else {
-            ended.block.into_iter().for_each(|block| site.pool.give(site.who.account, block));
-            return Ok(());
-        };
-        let mut is_same = true;
-        if let Some(block) = ended.block {
-            if pending.plan.compares {
-                let length = pending.plan.bytes as usize;
-                let held = pending.block.as_deref().unwrap_or_default();
-                is_same = held.get(..length) == block.get(..length);
-                site.pool.give(site.who.account, block);
-            } else {
-                pending.block = Some(block);
-            }
+    // All that was asked of the device has ended so.
+    fn found(
+        &mut self,
+        slot: Slot,
+        finding: Finding,
+        wire: &mut Wire<'_>,
+        site: &mut Site<'_>,
+    ) -> u32 {
+        let place = self.pending.get(usize::from(slot.number()));
+        let is_first = matches!(place, Some(Some(pending)) if pending.plan.is_fused);
+        if is_first && finding == Finding::Done {
+            return self.go_on(slot, wire, site);
         }
-        ended.result.map_err(|failure| failed(failure, ended.request.operation))?;
-        if is_same { Ok(()) } else { Err(Status::COMPARE_FAILURE.do_not_retry()) }
+        self.answer(slot, status_of(finding), wire, site);
+        0
     }
 
     /// A job has ended; how many it has been followed by.
@@ -440,49 +394,41 @@ impl IoSession {
         site: &mut Site<'_>,
     ) -> u32 {
         let mut wire = Wire { queue, out };
-        match self.take(slot, ended, site) {
+        let place = self.pending.get_mut(usize::from(slot.number()));
+        let Some(Some(pending)) = place else {
+            ended.block.into_iter().for_each(|block| site.pool.give(site.who.account, block));
+            return 0;
+        };
+        match pending.execution.take(ended) {
             Ok(()) => self.step(slot, &mut wire, site),
-            Err(status) => {
-                self.answer(slot, status, &mut wire, site);
-                0
-            }
+            Err(finding) => self.found(slot, finding, &mut wire, site),
         }
     }
 
     // Ends a command.
     fn answer(&mut self, slot: Slot, status: Status, wire: &mut Wire<'_>, site: &mut Site<'_>) {
         let place = self.pending.get_mut(usize::from(slot.number()));
-        let Some(pending) = place.and_then(Option::take) else { return };
+        let Some(mut pending) = place.and_then(Option::take) else { return };
         let has_failed = !status.is_success();
         if has_failed {
             add(&site.books.counters.failures, 1);
         } else if pending.plan.answers {
-            let length = pending.plan.bytes as usize;
-            let data = pending.block.as_deref().and_then(|block| block.get(..length));
-            wire.queue.send_data(slot, data.unwrap_or_default(), wire.out);
+            wire.queue.send_data(slot, pending.execution.own(), wire.out);
         }
         wire.queue.complete(slot, status, 0, wire.out);
-        let Pending { namespace, plan, taken_ns, block, mut range, pair, .. } = pending;
-        if namespace.stripes.leave(&mut range) {
-            site.wishes.orders.push(Order::Released);
-        }
-        block.into_iter().for_each(|block| site.pool.give(site.who.account, block));
-        let (kind, bytes) = counted(&plan);
-        let was_begun = true;
-        site.answered(Answered { namespace, kind, bytes, has_failed, taken_ns, was_begun });
+        pending.execution.close(site);
+        site.answered(pending.execution.answered(has_failed, true));
         if has_failed {
-            self.fail_other(slot, pair, wire, site);
+            self.fail_other(slot, pending.pair, wire, site);
         }
     }
 
     /// Gives back memory that commands hold to a shard, and no longer counts them.
-    pub(crate) fn release(&mut self, shard: u16, account: Account, pool: &mut Pool) {
-        for pending in self.pending.drain(..).flatten() {
-            pending.namespace.meter.shard(shard).end();
+    pub(crate) fn release(&mut self, shard: u16, pool: &mut Pool) {
+        for mut pending in self.pending.drain(..).flatten() {
+            pending.execution.namespace.meter.shard(shard).end();
             // Commands whose work has begun have ended before their connection goes.
-            let mut range = pending.range;
-            pending.namespace.stripes.leave(&mut range);
-            pending.block.into_iter().for_each(|block| pool.give(account, block));
+            pending.execution.leave(pool);
         }
     }
 }

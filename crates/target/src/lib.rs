@@ -8,9 +8,11 @@
 //! seed, shard  a thread: ring, connections, jobs; mail between them
 //! connection   one socket; dues: what its peer owes; solicited: how much it is asked for; room:
 //!              for what it receives; site: what it may use of its shard
-//! nvme         a queue on it; admin, io: its commands; plan: what one takes; immediate: reading
-//!              where the device answers at once
+//! nvme         a queue on it; admin, io: its commands; plan: what one takes
 //! iscsi        a part of a session on it
+//! execution    a command of either, from its memory to what became of it; work: what a device does
+//!              for one; waiting: what one waits for; immediate: reading where the device answers at
+//!              once
 //! reserved     which hosts and initiators may do what with a namespace; stripes: what is written;
 //!              keeper: a thread that waits until that is on a medium
 //! meter        what has been done with a namespace; ledger: what is still to be counted
@@ -26,6 +28,7 @@ mod connection;
 mod control;
 mod counters;
 mod dues;
+mod execution;
 mod identity;
 mod immediate;
 mod io;
@@ -55,7 +58,9 @@ mod subsystem;
 mod tenants;
 mod tide;
 mod times;
+mod waiting;
 mod witness;
+mod work;
 
 use std::io::ErrorKind::AddrInUse;
 use std::net::{SocketAddr, TcpListener};

@@ -1,35 +1,26 @@
 //! What a command of an I/O queue takes, and what its outcome is called.
 
-use std::sync::Arc;
-
 use nvme::{Access, Data, Io, Range, Status, VERIFY_BYTES, access};
 
-use backend::{Backend, Failure, Geometry, Operation, Request};
+use backend::{Failure, Geometry, Operation};
 
-use super::meter::Kind;
 use super::stripes::Hold;
+use super::work::{Deed, Finding, Work};
 
 /// Bytes of a range of Dataset Management (NVM Command Set 3.2.3).
 const RANGE_BYTES: u32 = 16;
 
 /// What a command is about, checked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Plan {
-    /// What is done to the device; for most commands, all of it.
-    pub(crate) first: Operation,
-    /// From where on, and how many bytes.
-    pub(crate) offset: u64,
-    pub(crate) length: u64,
+    /// What is done to the device; `None` if nothing is, or its data says that.
+    pub(crate) work: Option<Work>,
     /// Where the command's own data is.
     pub(crate) data: Data,
     /// Bytes of data that the host sends or gets.
     pub(crate) bytes: u32,
-    /// Memory that it takes.
-    pub(crate) memory_bytes: u32,
-    /// What is read goes to the host.
+    /// Its data goes to the host.
     pub(crate) answers: bool,
-    /// What is read is compared with what the host sends.
-    pub(crate) compares: bool,
     /// Its data says where, in so many ranges.
     pub(crate) range_count: u16,
     pub(crate) geometry: Geometry,
@@ -45,49 +36,46 @@ pub(crate) struct Plan {
     pub(crate) fences: bool,
 }
 
-/// A request that is to be made.
-pub(crate) struct Step {
-    pub(crate) request: Request,
-    /// To another device than the command's.
-    pub(crate) other: Option<Arc<dyn Backend>>,
-}
-
 impl Plan {
-    /// What it writes, so that nothing comes between a command that reads it first (SCSI has some).
-    pub(crate) fn hold(&self) -> Option<Hold> {
-        if self.fences {
-            let length = self.geometry.bytes();
-            return Some(Hold { offset: 0, length, is_alone: true });
-        }
-        if self.is_fused {
-            let (offset, length) = (self.offset, self.length);
-            return Some(Hold { offset, length, is_alone: true });
-        }
-        let [offset, length] = match self.first {
-            Operation::Write { .. } | Operation::Zero { .. } => [self.offset, self.length],
-            Operation::Discard if self.range_count > 0 => [0, self.geometry.bytes()],
-            Operation::Read | Operation::Flush | Operation::Discard => return None,
+    /// What it holds, where its work does that.
+    pub(crate) fn hold(&self, work: Option<&Work>) -> Option<Hold> {
+        let device_bytes = self.geometry.bytes();
+        let [offset, length] = match work {
+            _ if self.fences => [0, device_bytes],
+            Some(work) if self.is_fused => work.place(),
+            work => return work?.hold(device_bytes),
         };
-        (length > 0).then_some(Hold { offset, length, is_alone: false })
+        Some(Hold { offset, length, is_alone: true })
     }
 
-    /// The request for its whole range.
-    pub(crate) const fn request(&self, operation: Operation) -> Request {
-        Request { operation, offset: self.offset, length: self.length }
+    /// What its data says is to be done, where that says it (NVM Command Set 3.2.3).
+    pub(crate) fn ranges(&self, data: &[u8]) -> Result<Option<Work>, Status> {
+        if self.range_count == 0 {
+            return Ok(None);
+        }
+        let mut ranges = Vec::new();
+        let all = data.chunks_exact(RANGE_BYTES as usize);
+        for range in all.take(usize::from(self.range_count)) {
+            let number = |at: usize, bytes: usize| {
+                let field = range[at..at + bytes].iter().rev();
+                field.fold(0, |number: u64, byte| number << 8 | u64::from(*byte))
+            };
+            // Attributes, blocks, the first.
+            let place = self.geometry.range(number(8, 8), number(4, 4));
+            let [offset, length] = place.ok_or(Status::LBA_OUT_OF_RANGE.do_not_retry())?;
+            ranges.extend((length > 0).then_some([offset, length]));
+        }
+        Ok(Some(Work::of_device(Deed::Discard(ranges))))
     }
 }
 
 /// What a command takes, if it can be done.
 pub(crate) fn plan(io: Io, data: Data, geometry: Geometry) -> Result<Plan, Status> {
     let nothing = Plan {
-        first: Operation::Flush,
-        offset: 0,
-        length: 0,
+        work: None,
         data,
         bytes: 0,
-        memory_bytes: 0,
         answers: false,
-        compares: false,
         range_count: 0,
         geometry,
         all: false,
@@ -96,26 +84,27 @@ pub(crate) fn plan(io: Io, data: Data, geometry: Geometry) -> Result<Plan, Statu
         is_fused: false,
         fences: false,
     };
-    let over = |range: Range, first: Operation| {
+    let over = |range: Range, deed: Deed| {
         let place = geometry.range(range.first, u64::from(range.count));
         let [offset, length] = place.ok_or(Status::LBA_OUT_OF_RANGE.do_not_retry())?;
-        Ok::<_, Status>(Plan { first, offset, length, ..nothing })
+        Ok::<_, Status>(Plan { work: Some(Work { deed, offset, length }), ..nothing.clone() })
     };
     match io {
-        Io::Flush => Ok(nothing),
-        Io::Read(range) => Ok(Plan { answers: true, ..with_data(over(range, Operation::Read)?)? }),
-        Io::Write(range) => with_data(over(range, Operation::Write { forced: range.forced })?),
-        Io::Compare(range) => {
-            Ok(Plan { compares: true, ..with_data(over(range, Operation::Read)?)? })
+        Io::Flush => Ok(Plan { work: Some(Work::of_device(Deed::Flush)), ..nothing }),
+        Io::Read(range) => Ok(Plan { answers: true, ..with_data(over(range, Deed::Read)?)? }),
+        Io::Write(range) => {
+            let write = Deed::Write { forced: range.forced, is_alone: false };
+            with_data(over(range, write)?)
         }
+        Io::Compare(range) => with_data(over(range, Deed::Compare)?),
         Io::Verify(range) => {
-            let plan = over(range, Operation::Read)?;
-            let bytes = u32::try_from(plan.length).unwrap_or(u32::MAX);
-            let fits = bytes <= VERIFY_BYTES;
-            if fits { Ok(Plan { memory_bytes: bytes, ..plan }) } else { Err(too_much()) }
+            let plan = over(range, Deed::Check)?;
+            let fits =
+                plan.work.as_ref().is_some_and(|work| work.length <= u64::from(VERIFY_BYTES));
+            if fits { Ok(plan) } else { Err(too_much()) }
         }
         Io::WriteZeroes { range, deallocates } => {
-            over(range, Operation::Zero { deallocates, forced: range.forced })
+            over(range, Deed::Zero { deallocates, forced: range.forced })
         }
         Io::DatasetManagement { range_count, deallocates } => {
             // Linux always sends room for 256; what is more than that is not this command's.
@@ -123,10 +112,9 @@ pub(crate) fn plan(io: Io, data: Data, geometry: Geometry) -> Result<Plan, Statu
             if bytes < u32::from(range_count) * RANGE_BYTES || bytes > 256 * RANGE_BYTES {
                 return Err(Status::SGL_LENGTH_INVALID.do_not_retry());
             }
-            let first = Operation::Discard;
             // Hints about how blocks will be used are not taken.
             let range_count = if deallocates { range_count } else { 0 };
-            Ok(Plan { first, bytes, memory_bytes: bytes, range_count, ..nothing })
+            Ok(Plan { bytes, range_count, ..nothing })
         }
         Io::ReservationReport { .. } => reservation(io, Plan { answers: true, ..nothing }, 1 << 20),
         Io::ReservationRegister { .. }
@@ -142,10 +130,10 @@ const fn too_much() -> Status {
 // Its data is as long as its blocks.
 fn with_data(plan: Plan) -> Result<Plan, Status> {
     let bytes = length_of(plan.data);
-    if u64::from(bytes) != plan.length {
+    if plan.work.as_ref().is_none_or(|work| work.length != u64::from(bytes)) {
         return Err(Status::SGL_LENGTH_INVALID.do_not_retry());
     }
-    Ok(Plan { bytes, memory_bytes: bytes, ..plan })
+    Ok(Plan { bytes, ..plan })
 }
 
 // Its data is keys, which are looked at when they are there, or what the host has room for.
@@ -156,7 +144,7 @@ fn reservation(io: Io, plan: Plan, most: u32) -> Result<Plan, Status> {
     }
     // Preempt and abort (Base 7.4): others' writes cannot be aborted, so they are waited for.
     let fences = matches!(io, Io::ReservationAcquire { action: 2, .. });
-    Ok(Plan { bytes, memory_bytes: bytes, reserves: Some(io), fences, ..plan })
+    Ok(Plan { bytes, reserves: Some(io), fences, ..plan })
 }
 
 const fn length_of(data: Data) -> u32 {
@@ -166,39 +154,16 @@ const fn length_of(data: Data) -> u32 {
     }
 }
 
-/// The requests of a command, the first last; `others` are devices beside its own.
-pub(crate) fn steps(
-    plan: &Plan,
-    data: Option<&[u8]>,
-    others: Vec<Arc<dyn Backend>>,
-) -> Result<Vec<Step>, Status> {
-    if plan.first != Operation::Discard {
-        let request = plan.request(plan.first);
-        let own = Step { request, other: None };
-        let others = others.into_iter().map(|other| Step { request, other: Some(other) });
-        return Ok(others.chain([own]).collect());
+/// How a command ends of which this has become.
+pub(crate) const fn status_of(finding: Finding) -> Status {
+    match finding {
+        Finding::Done => Status::SUCCESS,
+        Finding::Differs(_) => Status::COMPARE_FAILURE.do_not_retry(),
+        Finding::Failed(failure, operation) => failed(failure, operation),
     }
-    let ranges = data.unwrap_or_default().chunks_exact(RANGE_BYTES as usize);
-    let mut steps = Vec::new();
-    for range in ranges.take(usize::from(plan.range_count)) {
-        let number = |at: usize, bytes: usize| {
-            let field = range[at..at + bytes].iter().rev();
-            field.fold(0, |number: u64, byte| number << 8 | u64::from(*byte))
-        };
-        // Attributes, blocks, the first (NVM Command Set 3.2.3).
-        let place = plan.geometry.range(number(8, 8), number(4, 4));
-        let [offset, length] = place.ok_or(Status::LBA_OUT_OF_RANGE.do_not_retry())?;
-        if length > 0 {
-            let request = Request { operation: Operation::Discard, offset, length };
-            steps.push(Step { request, other: None });
-        }
-    }
-    steps.reverse();
-    Ok(steps)
 }
 
-/// How a command ends whose device has failed.
-pub(crate) const fn failed(failure: Failure, operation: Operation) -> Status {
+const fn failed(failure: Failure, operation: Operation) -> Status {
     match (failure, operation) {
         (Failure::NoSpace, _) => Status::CAPACITY_EXCEEDED.do_not_retry(),
         (Failure::WriteProtected, _) => Status::NAMESPACE_WRITE_PROTECTED.do_not_retry(),
@@ -207,22 +172,5 @@ pub(crate) const fn failed(failure: Failure, operation: Operation) -> Status {
         (Failure::Medium, _) => Status::WRITE_FAULT.do_not_retry(),
         // Another try may find a way.
         (Failure::Lost | Failure::Refused(_), _) => Status::INTERNAL_ERROR,
-    }
-}
-
-/// What a command is counted as.
-pub(crate) const fn kind_of(plan: &Plan) -> Kind {
-    match plan.first {
-        Operation::Read if plan.answers => Kind::Read,
-        Operation::Write { .. } => Kind::Write,
-        _ => Kind::Other,
-    }
-}
-
-/// See [`kind_of`], and its bytes.
-pub(crate) const fn counted(plan: &Plan) -> (Kind, u32) {
-    match kind_of(plan) {
-        Kind::Other => (Kind::Other, 0),
-        kind => (kind, plan.bytes),
     }
 }

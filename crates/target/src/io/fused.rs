@@ -15,6 +15,7 @@ use nvme::{Data, Slot, Status, Submission};
 use super::{IoSession, Pending, Wire};
 use crate::pairs::{Awaited, Pair, Paired, Stage};
 use crate::site::Site;
+use crate::work::Work;
 
 const FAILED: Status = Status::ABORTED_FAILED_FUSED.do_not_retry();
 const MISSING: Status = Status::ABORTED_MISSING_FUSED.do_not_retry();
@@ -66,8 +67,9 @@ impl IoSession {
             let (namespace, plan) = self.prepare(submission)?;
             let place = self.pending.get(usize::from(first.number()));
             let is_same = matches!(place, Some(Some(other))
-                if other.namespace.id == namespace.id
-                    && (other.plan.offset, other.plan.length) == (plan.offset, plan.length));
+                if other.execution.namespace.id == namespace.id
+                    && other.execution.work().map(Work::place)
+                        == plan.work.as_ref().map(Work::place));
             let invalid = Status::INVALID_FIELD.do_not_retry();
             if is_same { Ok((first, namespace, plan)) } else { Err(invalid) }
         });
@@ -133,13 +135,13 @@ impl IoSession {
         let place = self.pending.get_mut(usize::from(first.number()));
         let Some(Some(pending)) = place else { return 0 };
         let second = pending.pair.take().and_then(|pair| pair.other);
-        let range = std::mem::replace(&mut pending.range, super::Range::None);
+        let range = pending.execution.pass_range();
         self.answer(first, Status::SUCCESS, wire, site);
         let place = second.and_then(|slot| self.pending.get_mut(usize::from(slot.number())));
         let (Some(slot), Some(Some(pending))) = (second, place) else { return 0 };
         pending.pair = None;
-        pending.range = range;
-        self.plan_steps(slot, wire, site)
+        pending.execution.set_range(range);
+        self.step(slot, wire, site)
     }
 
     /// A command has failed: so does the other of the two.

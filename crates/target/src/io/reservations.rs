@@ -12,11 +12,10 @@ impl IoSession {
     // Has another thread change reservations that are kept.
     pub(super) fn keep(&mut self, slot: Slot, site: &mut Site<'_>) -> u32 {
         let place = self.pending.get(usize::from(slot.number()));
-        let Some(Some(Pending { namespace, plan, block, .. })) = place else { return 0 };
+        let Some(Some(Pending { execution, plan, .. })) = place else { return 0 };
         let Some(io) = plan.reserves else { return 0 };
-        let data = block.as_deref().and_then(|block| block.get(..plan.bytes as usize));
-        let data = data.unwrap_or_default().to_vec();
-        let (namespace, host_id) = (Arc::clone(namespace), self.host_id);
+        let data = execution.own().to_vec();
+        let (namespace, host_id) = (Arc::clone(&execution.namespace), self.host_id);
         let change = move || Kept::Nvme(namespace.reserved.handle(host_id, io, &data).map(|_| ()));
         let tag = Tag { connection: site.who.connection, owner: Owner::Slot(slot) };
         site.wishes.orders.push(Order::Keep(tag, Box::new(change)));
@@ -47,13 +46,14 @@ impl IoSession {
     // Does a command about reservations; what a report says is then the command's data.
     pub(super) fn reserve(&mut self, slot: Slot) -> Result<(), Status> {
         let place = self.pending.get_mut(usize::from(slot.number()));
-        let Some(Some(Pending { namespace, plan, block, .. })) = place else { return Ok(()) };
-        let (Some(io), Some(block)) = (plan.reserves, block) else { return Ok(()) };
-        let data = block.get(..plan.bytes as usize).unwrap_or_default();
-        if let Some(report) = namespace.reserved.handle(self.host_id, io, data)? {
-            block.fill(0);
-            let length = report.len().min(plan.bytes as usize);
-            block[..length].copy_from_slice(&report[..length]);
+        let Some(Some(Pending { execution, plan, .. })) = place else { return Ok(()) };
+        let Some(io) = plan.reserves else { return Ok(()) };
+        let reserved = &execution.namespace.reserved;
+        if let Some(report) = reserved.handle(self.host_id, io, execution.own())? {
+            let own = execution.own_mut();
+            let (said, rest) = own.split_at_mut(report.len().min(own.len()));
+            said.copy_from_slice(&report[..said.len()]);
+            rest.fill(0);
         }
         // Once is enough, should it have to wait then.
         plan.reserves = None;

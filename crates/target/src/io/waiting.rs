@@ -3,17 +3,16 @@
 use nvme::{Queue, Slot, Status};
 
 use super::super::site::Site;
-use super::super::stripes::Range;
 use super::{IoSession, Wire};
 
 impl IoSession {
     /// How many bytes of data have come, if any are owed.
     pub(crate) const fn owed(&self) -> Option<u64> {
-        self.solicited.owed()
+        self.waiting.owed()
     }
 
     pub(crate) fn is_starving(&self) -> bool {
-        !self.starving.is_empty() || !self.parked.is_empty()
+        self.waiting.is_starving()
     }
 
     /// Tries again what waits for memory or others; how many jobs that has begun.
@@ -25,16 +24,16 @@ impl IoSession {
     ) -> u32 {
         let mut wire = Wire { queue, out };
         let mut jobs = 0;
-        for slot in std::mem::take(&mut self.parked) {
+        for slot in std::mem::take(&mut self.waiting.parked) {
             jobs += self.start(slot, &mut wire, site);
         }
-        for _ in 0..self.starving.len() {
-            let Some(slot) = self.starving.pop_front() else { break };
-            let waiting = self.starving.len();
+        for _ in 0..self.waiting.starving.len() {
+            let Some(slot) = self.waiting.starving.pop_front() else { break };
+            let waiting = self.waiting.starving.len();
             jobs += self.begin(slot, &mut wire, site);
-            if self.starving.len() > waiting {
+            if self.waiting.starving.len() > waiting {
                 // It keeps its turn.
-                self.starving.rotate_right(1);
+                self.waiting.starving.rotate_right(1);
                 break;
             }
         }
@@ -51,15 +50,7 @@ impl IoSession {
         site: &mut Site<'_>,
     ) -> bool {
         let Some(slot) = queue.find(cid) else { return false };
-        let queues = [&mut self.starving, &mut self.unasked];
-        let mut waits = queues.into_iter().any(|waiting| {
-            let place = waiting.iter().position(|one| *one == slot);
-            place.is_some_and(|place| waiting.remove(place).is_some())
-        });
-        if let Some(place) = self.parked.iter().position(|one| *one == slot) {
-            self.parked.remove(place);
-            waits = true;
-        }
+        let waits = self.waiting.forget(slot);
         if waits {
             let status = Status::ABORTED_BY_REQUEST.do_not_retry();
             self.answer(slot, status, &mut Wire { queue, out }, site);
@@ -70,13 +61,13 @@ impl IoSession {
     // Data has come: the host may be asked for more.
     pub(super) fn ask_on(&mut self, wire: &mut Wire<'_>, site: &mut Site<'_>) -> u32 {
         let mut jobs = 0;
-        for _ in 0..self.unasked.len() {
-            let Some(slot) = self.unasked.pop_front() else { break };
-            let waiting = self.unasked.len();
+        for _ in 0..self.waiting.unasked.len() {
+            let Some(slot) = self.waiting.unasked.pop_front() else { break };
+            let waiting = self.waiting.unasked.len();
             jobs += self.begin(slot, wire, site);
-            if self.unasked.len() > waiting {
+            if self.waiting.unasked.len() > waiting {
                 // It keeps its turn.
-                self.unasked.rotate_right(1);
+                self.waiting.unasked.rotate_right(1);
                 break;
             }
         }
@@ -87,11 +78,10 @@ impl IoSession {
     pub(super) fn is_parked(&mut self, slot: Slot) -> bool {
         let place = self.pending.get_mut(usize::from(slot.number()));
         let Some(Some(pending)) = place else { return false };
-        let Some(hold) = pending.plan.hold() else { return false };
-        pending.range = pending.namespace.stripes.take_or_wait(hold, pending.range);
-        let waits = matches!(pending.range, Range::Waits(_));
+        let hold = pending.plan.hold(pending.execution.work());
+        let waits = !pending.execution.takes(hold);
         if waits {
-            self.parked.push(slot);
+            self.waiting.parked.push(slot);
         }
         waits
     }

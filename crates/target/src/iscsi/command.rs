@@ -4,24 +4,23 @@ use std::sync::Arc;
 
 use scsi::iscsi::{Expectation, ScsiCommand, Task};
 use scsi::{
-    Operation as Asked, Outcome, Plan, Sense, Status, Step, Transfer, UnitPort, absent, read_write,
-    report_luns,
+    Operation as Asked, Outcome, Plan, Sense, Status, Step, UnitPort, UnmapRange, absent,
+    read_write, report_luns,
 };
 
-use backend::{Ended, Job};
+use backend::Ended;
 
 use super::super::counters::add;
+use super::super::execution::Progress;
 use super::super::keeper::Kept;
-use super::super::ledger::Answered;
-use super::super::meter::Kind;
 use super::super::site::{Order, Owner, Site, Tag};
-use super::super::stripes::{Hold, Range};
 use super::super::subsystem::Namespace;
+use super::super::work::{Deed, Work};
 use super::end::FIRST_BURST_BYTES;
-use super::pending::{Doing, Lent, Pending, State};
+use super::pending::{Doing, Pending, State};
 use super::session::IscsiSession;
 use super::unit;
-use super::work::{self, Act, Side};
+use super::work;
 
 impl IscsiSession {
     /// Takes a command; how many jobs that has begun.
@@ -44,7 +43,7 @@ impl IscsiSession {
             }
             return self.accept(
                 task,
-                Pending::new(namespace, plan, (site.who.account, site.now_ns)),
+                Pending::new(namespace, &plan, (site.who.account, site.now_ns)),
                 out,
                 site,
             );
@@ -107,7 +106,7 @@ impl IscsiSession {
         out: &mut Vec<u8>,
         site: &mut Site<'_>,
     ) -> u32 {
-        pending.doing = match step {
+        match step {
             Step::Answer(outcome) => {
                 self.answer(task, &outcome, pending.has_descriptors, out);
                 pending.note(&outcome, site);
@@ -119,23 +118,21 @@ impl IscsiSession {
                 return 0;
             }
             Step::Log { asked, allocation } => {
-                let figures = unit::figures(&pending.namespace);
+                let figures = unit::figures(&pending.execution.namespace);
                 let outcome = Outcome::log(asked, &figures, allocation);
                 self.answer(task, &outcome, pending.has_descriptors, out);
                 pending.note(&outcome, site);
                 return 0;
             }
             Step::Parameters(command, bytes) => {
-                (pending.wanted, pending.lent.own_bytes) = (bytes, bytes as usize);
-                Doing::Parameters(command)
+                pending.wanted = bytes;
+                pending.execution.set_own_bytes(bytes as usize);
+                pending.doing = Doing::Parameters(command);
             }
-            Step::Device(plan) => {
-                pending.plan(plan);
-                Doing::Plan(plan)
-            }
-            Step::Unmap(ranges) => Doing::Unmap(ranges),
-            Step::Abort(_, outcome) => Doing::Abort(outcome),
-        };
+            Step::Device(plan) => pending.plan(&plan),
+            Step::Unmap(ranges) => pending.unmap(&ranges),
+            Step::Abort(_, outcome) => pending.doing = Doing::Abort(outcome),
+        }
         self.accept(task, pending, out, site)
     }
 
@@ -147,7 +144,7 @@ impl IscsiSession {
         out: &mut Vec<u8>,
         site: &mut Site<'_>,
     ) -> u32 {
-        pending.namespace.meter.shard(site.rules.shard).begin();
+        pending.execution.namespace.meter.shard(site.rules.shard).begin();
         let index = usize::from(task.number());
         if index >= self.pending.len() {
             self.pending.resize_with(index + 1, || None);
@@ -157,11 +154,11 @@ impl IscsiSession {
         if pending.wanted == 0 {
             return self.lend(task, out, site);
         }
-        let (own_bytes, wanted) = (pending.lent.own_bytes, pending.wanted);
+        let (own_bytes, wanted) = (pending.execution.own_bytes(), pending.wanted);
         let first = own_bytes.min(FIRST_BURST_BYTES as usize);
         // What comes unasked cannot wait; the number of commands bounds it.
         if self.session.comes_unasked(task) {
-            pending.lent.block = Some(site.pool.lend_anyway(pending.lent.account, first));
+            pending.execution.fill_anyway(first, site.pool);
             if first == own_bytes {
                 return self.expect(task, out, site);
             }
@@ -180,7 +177,7 @@ impl IscsiSession {
     // Finds memory for a command that may ask for its data.
     pub(super) fn lend(&mut self, task: Task, out: &mut Vec<u8>, site: &mut Site<'_>) -> u32 {
         let Some(pending) = self.pending(task) else { return 0 };
-        if pending.lent.own_bytes > 0 && !pending.lent.fill_block(site.pool) {
+        if !pending.execution.fill(site.pool) {
             self.waiting.starving.push_back(task);
             return 0;
         }
@@ -195,7 +192,7 @@ impl IscsiSession {
             Expectation::Met => self.start(task, out, site),
             Expectation::Coming => {
                 if let Some(pending) = self.pending(task) {
-                    let bytes = pending.lent.own_bytes;
+                    let bytes = pending.execution.own_bytes();
                     pending.owes = Some(bytes);
                     self.waiting.solicited.ask(bytes);
                 }
@@ -208,14 +205,8 @@ impl IscsiSession {
     /// Data of a command has come.
     pub(super) fn data(&mut self, task: Task, offset: u32, bytes: &[u8]) {
         self.waiting.solicited.moved(bytes.len());
-        if let Some(Lent { block: Some(block), own_bytes, .. }) =
-            self.pending(task).map(|pending| &mut pending.lent)
-        {
-            let from = offset as usize;
-            let end = (from + bytes.len()).min(*own_bytes);
-            if let Some(room) = block.get_mut(from..end) {
-                room.copy_from_slice(&bytes[..room.len()]);
-            }
+        if let Some(pending) = self.pending(task) {
+            pending.execution.put(offset as usize, bytes);
         }
     }
 
@@ -244,20 +235,18 @@ impl IscsiSession {
         let nexus = self.nexus;
         let Some(pending) = self.pending(task) else { return 0 };
         if let Doing::Parameters(command) = &pending.doing {
-            let own_bytes = pending.lent.own_bytes;
-            let data = pending.lent.block.as_deref().and_then(|block| block.get(..own_bytes));
-            let data = data.unwrap_or_default();
-            if pending.namespace.reserved.keeps_command(command) {
-                let (command, data) = (*command, data.to_vec());
+            let reserved = &pending.execution.namespace.reserved;
+            if reserved.keeps_command(command) {
+                let (command, data) = (*command, pending.execution.own().to_vec());
                 pending.state = State::Working;
-                let namespace = Arc::clone(&pending.namespace);
+                let namespace = Arc::clone(&pending.execution.namespace);
                 let change =
                     move || Kept::Scsi(namespace.reserved.parameters(nexus, &command, &data));
                 let tag = Tag { connection: site.who.connection, owner: Owner::Task(task) };
                 site.wishes.orders.push(Order::Keep(tag, Box::new(change)));
                 return 1;
             }
-            let step = pending.namespace.reserved.parameters(nexus, command, data);
+            let step = reserved.parameters(nexus, command, pending.execution.own());
             return self.go_on(task, step, out, site);
         }
         self.begin(task, out, site)
@@ -274,7 +263,7 @@ impl IscsiSession {
         let Some(pending) = self.pending(task) else { return 0 };
         match step {
             Step::Unmap(ranges) => {
-                pending.doing = Doing::Unmap(ranges);
+                pending.unmap(&ranges);
                 self.begin(task, out, site)
             }
             Step::Abort(others, outcome) => {
@@ -295,16 +284,12 @@ impl IscsiSession {
         let (nexus, reach) = (self.nexus, self.peer.port.check());
         let Some(pending) = self.pending(task) else { return 0 };
         // The port may be in another state since it came.
-        if let (Err(sense), Doing::Plan(_) | Doing::Unmap(_)) = (reach, &pending.doing) {
+        if let (Err(sense), Doing::Work(_)) = (reach, &pending.doing) {
             return self.end(task, &Outcome::check(sense), out, site);
         }
         // Somebody else may have reserved it while data was on its way.
-        let writes = match &pending.doing {
-            Doing::Plan(plan) => plan.operation.writes() && pending.wanted > 0,
-            Doing::Unmap(_) => true,
-            Doing::Parameters(_) | Doing::Abort(_) => false,
-        };
-        if writes && pending.namespace.reserved.bars_writing(nexus) {
+        let writes = pending.wanted > 0 && pending.execution.work().is_some_and(Work::writes);
+        if writes && pending.execution.namespace.reserved.bars_writing(nexus) {
             return self.end(task, &Outcome::conflict(), out, site);
         }
         self.hold(task, out, site)
@@ -313,22 +298,12 @@ impl IscsiSession {
     // Takes what nobody else may write meanwhile, and begins.
     fn hold(&mut self, task: Task, out: &mut Vec<u8>, site: &mut Site<'_>) -> u32 {
         let Some(pending) = self.pending(task) else { return 0 };
-        let hold = match (&pending.doing, pending.range) {
-            (_, Range::Waits(hold)) => Some(hold),
-            (Doing::Plan(plan), _) => work::hold(plan),
-            (Doing::Unmap(_), _) => {
-                let length = pending.namespace.backend.geometry().bytes();
-                Some(Hold { offset: 0, length, is_alone: false })
-            }
-            (Doing::Parameters(_) | Doing::Abort(_), _) => None,
-        };
-        if let Some(hold) = hold {
-            pending.range = pending.namespace.stripes.take_or_wait(hold, pending.range);
-            if matches!(pending.range, Range::Waits(_)) {
-                pending.state = State::Parked;
-                self.waiting.parked.push(task);
-                return 0;
-            }
+        let device_bytes = pending.execution.namespace.backend.geometry().bytes();
+        let hold = pending.execution.work().and_then(|work| work.hold(device_bytes));
+        if !pending.execution.takes(hold) {
+            pending.state = State::Parked;
+            self.waiting.parked.push(task);
+            return 0;
         }
         pending.state = State::Working;
         self.advance(task, out, site)
@@ -336,58 +311,16 @@ impl IscsiSession {
 
     // The next request of a command, and the next after one that ends at once.
     pub(super) fn advance(&mut self, task: Task, out: &mut Vec<u8>, site: &mut Site<'_>) -> u32 {
-        loop {
-            let Some(pending) = self.pending(task) else { return 0 };
-            let (request, side) = match pending.next(site.pool) {
-                Act::End(outcome) => return self.end(task, &outcome, out, site),
-                Act::Ask(request, side) => (request, side),
-            };
-            let block = match side {
-                Side::Own => pending.lent.block.take(),
-                Side::Scratch(bytes) => {
-                    let scratch = pending.lent.scratch.take();
-                    let scratch = scratch.or_else(|| site.pool.lend(pending.lent.account, bytes));
-                    if scratch.is_none() {
-                        return self.end(task, &full(), out, site);
-                    }
-                    scratch
-                }
-                Side::None => None,
-            };
-            let backend = Arc::clone(&pending.namespace.backend);
-            let tag = Tag { connection: site.who.connection, owner: Owner::Task(task) };
-            let job = Job { backend, request, block, tag };
-            match site.jobs.start(site.ring, job, site.now_ns) {
-                None => return 1,
-                Some(ended) => {
-                    if let Err(outcome) = self.take(task, ended, site) {
-                        return self.end(task, &outcome, out, site);
-                    }
-                }
-            }
-        }
-    }
-
-    // What a request has brought.
-    pub(super) fn take(
-        &mut self,
-        task: Task,
-        ended: Ended<Tag>,
-        site: &mut Site<'_>,
-    ) -> Result<(), Outcome> {
-        let Some(pending) = self.pending(task) else {
-            ended.block.into_iter().for_each(|block| site.pool.give(site.who.account, block));
-            return Ok(());
+        let Some(pending) = self.pending(task) else { return 0 };
+        let outcome = match &pending.doing {
+            Doing::Abort(outcome) => outcome.clone(),
+            Doing::Parameters(_) => Outcome::check(Sense::INTERNAL_TARGET_FAILURE),
+            &Doing::Work(about_bytes) => match pending.execution.advance(Owner::Task(task), site) {
+                Progress::Working => return 1,
+                Progress::Ended(finding) => work::outcome_of(finding, about_bytes),
+            },
         };
-        if let Some(block) = ended.block {
-            match pending.lent.block {
-                None if pending.lent.own_bytes > 0 => pending.lent.block = Some(block),
-                _ => pending.lent.scratch = Some(block),
-            }
-        }
-        pending.stage += 1;
-        let operation = ended.request.operation;
-        ended.result.map_err(|failure| Outcome::check(work::failed(failure, operation)))
+        self.end(task, &outcome, out, site)
     }
 
     /// A job has ended; how many it has been followed by.
@@ -398,9 +331,13 @@ impl IscsiSession {
         out: &mut Vec<u8>,
         site: &mut Site<'_>,
     ) -> u32 {
-        match self.take(task, ended, site) {
+        let Some(pending) = self.pending(task) else {
+            ended.block.into_iter().for_each(|block| site.pool.give(site.who.account, block));
+            return 0;
+        };
+        match pending.execution.take(ended) {
             Ok(()) => self.advance(task, out, site),
-            Err(outcome) => self.end(task, &outcome, out, site),
+            Err(finding) => self.end(task, &work::outcome_of(finding, 0), out, site),
         }
     }
 
@@ -416,19 +353,20 @@ impl IscsiSession {
         let place = self.pending.get_mut(usize::from(task.number()));
         let Some(mut pending) = place.and_then(Option::take) else { return 0 };
         if matches!(pending.state, State::Parked | State::Starving) {
-            self.forget(task);
+            self.waiting.forget(task);
         }
         let is_good = outcome.status == Status::Good;
-        let reads = matches!(&pending.doing, Doing::Plan(plan) if plan.operation == Asked::Read);
-        match pending.lent.block.as_deref().and_then(|block| block.get(..pending.lent.own_bytes)) {
-            Some(data) if is_good && reads => {
-                self.session.send_data(task, data, outcome.about_bytes, out);
-            }
-            _ => self.answer(task, outcome, pending.has_descriptors, out),
+        let reads = pending.execution.work().is_some_and(|work| work.deed == Deed::Read);
+        let data = pending.execution.own();
+        if is_good && reads && !data.is_empty() {
+            self.session.send_data(task, data, outcome.about_bytes, out);
+        } else {
+            self.answer(task, outcome, pending.has_descriptors, out);
         }
-        pending.release(site);
+        pending.execution.close(site);
+        let waits = std::mem::take(&mut pending.waits);
         pending.note(outcome, site);
-        for wait in std::mem::take(&mut pending.waits) {
+        for wait in waits {
             let then = site.sessions.ended(wait);
             site.wishes.orders.extend(then.map(Order::Follow));
         }
@@ -455,39 +393,19 @@ impl IscsiSession {
 }
 
 impl Pending {
-    // Gives back all that it has.
-    pub(super) fn release(&mut self, site: &mut Site<'_>) {
-        if self.namespace.stripes.leave(&mut self.range) {
-            site.wishes.orders.push(Order::Released);
-        }
-        let blocks = [self.lent.block.take(), self.lent.scratch.take()];
-        blocks.into_iter().flatten().for_each(|block| site.pool.give(self.lent.account, block));
+    // These are given back, and no more than its parameters came for it.
+    fn unmap(&mut self, ranges: &[UnmapRange]) {
+        let own_bytes = self.execution.own_bytes();
+        self.execution.set_work(work::unmap(ranges), own_bytes);
+        self.doing = Doing::Work(own_bytes as u64);
     }
 
     // Counts it.
-    pub(super) fn note(&self, outcome: &Outcome, site: &mut Site<'_>) {
-        let (kind, bytes) = match &self.doing {
-            Doing::Plan(plan) => match (plan.operation, plan.transfer) {
-                (Asked::Read, Transfer::In(bytes)) => (Kind::Read, bytes),
-                (Asked::Write { .. } | Asked::Patch { .. }, Transfer::Out(bytes)) => {
-                    (Kind::Write, bytes)
-                }
-                _ => (Kind::Other, 0),
-            },
-            _ => (Kind::Other, 0),
-        };
+    fn note(self, outcome: &Outcome, site: &mut Site<'_>) {
         let has_failed = outcome.status != Status::Good;
         if has_failed {
             add(&site.books.counters.failures, 1);
         }
-        let (namespace, taken_ns) = (Arc::clone(&self.namespace), self.taken_ns);
-        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-        let was_begun = self.was_begun;
-        site.answered(Answered { namespace, kind, bytes, has_failed, taken_ns, was_begun });
+        site.answered(self.execution.answered(has_failed, self.was_begun));
     }
-}
-
-// There is no memory for it now (SAM-5 5.3.1).
-fn full() -> Outcome {
-    Outcome { status: Status::TaskSetFull, ..Outcome::default() }
 }

@@ -2,18 +2,15 @@
 
 use std::sync::Arc;
 
+use scsi::Plan;
 use scsi::iscsi::{BHS_BYTES, DIGEST_BYTES, ScsiCommand, Task, trailer};
-use scsi::{Outcome, Plan};
 
-use backend::{Failure, Work};
-
-use super::super::counters::add;
-use super::super::ledger::Answered;
-use super::super::meter::Kind;
+use super::super::immediate::append;
 use super::super::site::Site;
 use super::super::subsystem::Namespace;
+use super::super::work::Finding;
 use super::session::IscsiSession;
-use super::work::{self, Act};
+use super::work;
 
 impl IscsiSession {
     // All of it in one PDU.
@@ -33,7 +30,6 @@ impl IscsiSession {
         out: &mut Vec<u8>,
         site: &mut Site<'_>,
     ) {
-        let backend = &namespace.backend;
         let bytes = usize::try_from(plan.length).unwrap_or(0);
         let number = self.session.connection_of(task).unwrap_or(0);
         let digests = self.session.digests(number);
@@ -41,37 +37,20 @@ impl IscsiSession {
         let header_bytes = BHS_BYTES + if digests.header { DIGEST_BYTES } else { 0 };
         // The header is written when it is known that the data is there.
         let from = before + header_bytes;
-        let Act::Ask(request, _) = work::next(plan, 0, &mut [], &mut []) else { return };
         out.resize(from, 0);
-        let start = backend.append(&request, out, site.now_ns);
-        let result = match start.work {
-            Work::Done(result) => backend.end(&request, result, site.now_ns),
-            Work::Kernel(_) => Err(Failure::Medium),
-        };
-        let has_failed = result.is_err();
-        match result {
-            Ok(()) => {
-                let mut header = Vec::with_capacity(header_bytes);
-                let length = u32::try_from(bytes).unwrap_or(0);
-                let about = Some(plan.about_bytes);
-                self.session.data_header(task, length, about, &mut header);
-                out[before..from].copy_from_slice(&header);
-                let mut end = Vec::new();
-                trailer(&out[from..], digests, &mut end);
-                out.extend_from_slice(&end);
-            }
-            Err(failure) => {
-                out.truncate(before);
-                let sense = work::failed(failure, request.operation);
-                self.answer(task, &Outcome::check(sense), false, out);
-            }
+        let finding = append(namespace, &work::work_of(plan), out, site);
+        if finding == Finding::Done {
+            let mut header = Vec::with_capacity(header_bytes);
+            let length = u32::try_from(bytes).unwrap_or(0);
+            let about = Some(plan.about_bytes);
+            self.session.data_header(task, length, about, &mut header);
+            out[before..from].copy_from_slice(&header);
+            let mut end = Vec::new();
+            trailer(&out[from..], digests, &mut end);
+            out.extend_from_slice(&end);
+        } else {
+            out.truncate(before);
+            self.answer(task, &work::outcome_of(finding, 0), false, out);
         }
-        let (taken_ns, was_begun) = (site.now_ns, false);
-        let (namespace, kind) = (Arc::clone(namespace), Kind::Read);
-        if has_failed {
-            add(&site.books.counters.failures, 1);
-        }
-        let bytes = u32::try_from(plan.length).unwrap_or(0);
-        site.answered(Answered { namespace, kind, bytes, has_failed, taken_ns, was_begun });
     }
 }

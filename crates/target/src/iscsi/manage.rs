@@ -97,7 +97,7 @@ impl IscsiSession {
     pub(super) fn abort_others(&mut self, task: Task, others: Vec<Nexus>, site: &mut Site<'_>) {
         let Some(pending) = self.pending(task) else { return };
         pending.state = State::Working;
-        let scope = Scope::Of(Arc::clone(&pending.namespace), others);
+        let scope = Scope::Of(Arc::clone(&pending.execution.namespace), others);
         let then = Then::Complete { slot: self.slot, serial: self.serial, task };
         let wait = site.sessions.wait(then, usize::from(site.rules.shards));
         quell_others(&scope, wait, site);
@@ -110,7 +110,7 @@ impl IscsiSession {
     fn meant(&self, scope: &Scope) -> Vec<Task> {
         let is_unit = |task: &Task, unit: &Arc<Namespace>| {
             let pending = self.pending.get(usize::from(task.number())).and_then(Option::as_ref);
-            pending.is_some_and(|pending| Arc::ptr_eq(&pending.namespace, unit))
+            pending.is_some_and(|pending| Arc::ptr_eq(&pending.execution.namespace, unit))
         };
         let all = self.session.tasks();
         match scope {

@@ -9,15 +9,15 @@
 //! - A command that waits for memory gets no data: what comes unasked has its memory at once, or
 //!   ends as one too many.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use scsi::iscsi::{Identity, Link, Management, Session, SessionLimits, TargetRecord, Task};
 use scsi::{Nexus, TransportId, UnitData};
 
-use super::super::solicited::Solicited;
 use super::super::subsystem::{Namespace, Subsystem};
+use super::super::waiting::Waiting;
 use super::ending::Then;
 use super::gate::Gate;
 use super::pending::Pending;
@@ -40,7 +40,7 @@ pub(crate) struct IscsiSession {
     /// By place among the units: as [`super::super::reserved::Reserved::clearance`] has said.
     pub(super) clear: Vec<Option<(u64, UnitData)>>,
     pub(super) pending: Vec<Option<Pending>>,
-    pub(super) waiting: Waiting,
+    pub(super) waiting: Waiting<Task>,
     pub(super) ways: Ways,
     pub(super) due: Due,
 }
@@ -54,18 +54,6 @@ pub(super) struct Peer {
     pub(super) target: String,
     /// Through which its connections come.
     pub(super) port: Port,
-}
-
-/// Commands that wait, and for what.
-#[derive(Default)]
-pub(super) struct Waiting {
-    /// For memory.
-    pub(super) starving: VecDeque<Task>,
-    /// For other commands to end.
-    pub(super) parked: Vec<Task>,
-    /// Writes whose data is not asked for before other data has come.
-    pub(super) unasked: VecDeque<Task>,
-    pub(super) solicited: Solicited,
 }
 
 /// The connections of a session.
@@ -224,7 +212,7 @@ impl IscsiSession {
 
     /// How many bytes of data have come, if any are owed.
     pub(super) const fn owed(&self) -> Option<u64> {
-        self.waiting.solicited.owed()
+        self.waiting.owed()
     }
 
     /// Data of a command is owed no longer.
@@ -235,13 +223,6 @@ impl IscsiSession {
     }
 
     pub(super) fn is_starving(&self) -> bool {
-        !self.waiting.starving.is_empty() || !self.waiting.parked.is_empty()
-    }
-
-    // A command that is over waits for nothing any more.
-    pub(super) fn forget(&mut self, task: Task) {
-        self.waiting.parked.retain(|one| *one != task);
-        self.waiting.starving.retain(|one| *one != task);
-        self.waiting.unasked.retain(|one| *one != task);
+        self.waiting.is_starving()
     }
 }

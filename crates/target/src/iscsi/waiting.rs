@@ -33,7 +33,7 @@ impl IscsiSession {
                 self.waiting.starving.pop_front();
                 continue;
             };
-            if !pending.lent.fill_block(site.pool) {
+            if !pending.execution.fill(site.pool) {
                 break;
             }
             self.waiting.starving.pop_front();
@@ -44,7 +44,7 @@ impl IscsiSession {
 
     /// Whether the data of a command may be asked for now.
     pub(super) fn may_ask(&mut self, task: Task, site: &Site<'_>) -> bool {
-        let bytes = self.pending(task).map_or(0, |one| one.lent.own_bytes);
+        let bytes = self.pending(task).map_or(0, |one| one.execution.own_bytes());
         self.waiting.solicited.may_ask(bytes, site.pool.share(), site.now_ns)
     }
 
