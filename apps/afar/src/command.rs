@@ -1,4 +1,5 @@
-//! The table of commands.
+//! The table of commands. A command is one row of it, in `main.rs`: clap's subcommand, its
+//! dispatch, its man page and its completions follow from there.
 
 /// Makes `Command` of rows `Name(Flags) => function`: clap's subcommands and what each one runs.
 macro_rules! table {

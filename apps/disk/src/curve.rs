@@ -1,4 +1,5 @@
-//! Curves of latency against load: average and 95th percentile, on a logarithmic axis.
+//! Curves of latency against load: average and 95th percentile, on a logarithmic axis; for sweeps
+//! of `afar bench`, and for Fig. 6 of Guz et al. in `afar reproduce`.
 
 use chart::{Anchor, GREY, Panel, Scale, Svg, Tick, decades};
 use measure::Histogram;

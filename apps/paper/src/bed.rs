@@ -1,4 +1,7 @@
 //! What figures are measured on: an emulated drive, how much of it, and the ways to it.
+//!
+//! The drive is in this process, and behind a target of its own, which is reached over NVMe/TCP and
+//! iSCSI (`target`, `way`). A figure loads it over each way in turn.
 
 use backend::{BackendUri, Claim};
 use console::layout::kilo;

@@ -9,6 +9,8 @@
 //!
 //! A figure measures points and then computes everything else from them, so that tests can do the
 //! latter with points of their own.
+//!
+//! A verdict is computed from points alone, and names its criterion.
 
 mod bed;
 mod command;

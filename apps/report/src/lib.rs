@@ -7,6 +7,12 @@
 //!
 //! A section is computed from the record alone. Nothing here runs anything, and the page asks
 //! nothing of any host.
+//!
+//! The page is one file, under a content security policy that bars every request. Charts are drawn
+//! by crate `chart` and about a hundred lines of script rather than by a library of a megabyte,
+//! since what is asked of them (hints, logarithmic axes, heat maps, themes) is little. What is
+//! drawn is thinned to what a column of pixels can show, extremes kept; the tables behind it are
+//! not.
 
 mod allowed;
 mod compare;

@@ -1,7 +1,8 @@
 //! The report as one HTML file, which asks nothing of any host.
 //!
 //! Everything that comes from a record passes through `escape` (or `json`, within scripts). Colours
-//! of pictures are attributes, and the style sheet has others for a dark page.
+//! of pictures are attributes, and the style sheet has others for a dark page: a file of a picture
+//! and the page have one drawing.
 
 use std::fmt::Write as _;
 

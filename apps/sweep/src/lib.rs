@@ -4,6 +4,9 @@
 //! file ─► matrix ─► trial ─► journal ─► findings ─► table, results::Findings
 //!              find ─┘ ▲──────────────────┘
 //! ```
+//!
+//! `afar run` and the native program run as processes. A sweep knows of far memory only through
+//! flags and the `Run` record; intervals and verdicts are those of crate `experiment`.
 
 mod file;
 mod find;

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! What is hostile is written byte by byte here and not by `nvme` or `scsi`, so that no mistake is
-//! on both ends. Cases are rows of tables, a file for each group.
+//! on both ends. Cases are rows of tables, a file for each group. A case notes what it has seen
+//! (`case::Seen`), which the row's `Want`s admit or not.
 
 mod case;
 mod flags;

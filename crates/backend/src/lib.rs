@@ -5,9 +5,11 @@
 //!                            └─► Work::Kernel ─► (Jobs asks the kernel) ─┴─► Backend::end
 //! ```
 //!
-//! A backend does not wait: it says what is to be done, and [`Jobs`] does it. So one that stands
-//! around another only changes what that one says. [`pool`] is the memory of requests, [`Idle`] how
-//! a thread waits for them.
+//! A backend does not wait: it says what is to be done (nothing more, or a call of the kernel) and
+//! when it ends at the earliest, and [`Jobs`] does it on the ring of its thread. So one that stands
+//! around another only changes what that one says, and a device in memory is answered within the
+//! wake-up that brought the request. [`pool`] is the memory of requests, [`Idle`] how a thread
+//! waits for them.
 
 pub mod pool;
 

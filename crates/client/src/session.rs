@@ -1,5 +1,5 @@
 //! Loads on disks: one after another or together, with a live line, until they end or Ctrl-C ends
-//! those that run and all that were to follow.
+//! those that run and all that were to follow; for `afar bench` and `afar reproduce`.
 
 use std::time::Duration;
 

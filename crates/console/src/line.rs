@@ -1,4 +1,8 @@
 //! One line on the terminal that shows progress and is gone afterwards.
+//!
+//! Drawn here and not by a library: a library (indicatif) draws where the cursor is, and the
+//! program that runs writes to the same terminal. This line is drawn below the cursor, and only
+//! while the terminal is in our foreground and shows what is typed.
 
 use std::io::IsTerminal;
 

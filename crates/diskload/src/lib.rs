@@ -5,7 +5,9 @@
 //!    └────────── Stamps say what a block must hold ──────────────────┘
 //! ```
 //!
-//! A job is a thread with a ring, a queue and requests of its own.
+//! A job is a thread with a ring, a queue and requests of its own. It asks a backend of this
+//! process, or a host's queue. A request whose connection was lost may or may not have been done: a
+//! block may then hold any write from the last answered one on (`stamp`).
 
 mod checks;
 mod config;

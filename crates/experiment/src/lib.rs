@@ -8,8 +8,9 @@
 //! Invariants:
 //! 1. An interval is given only where it holds the true median in at least 93 % of experiments,
 //!    whatever the distribution, and however often the runs were looked at.
-//! 2. A run during which the machine had other work is known as such.
-//! 3. A run in the journal is on the disk.
+//! 2. A verdict follows from a whole interval, never from a median.
+//! 3. A run during which the machine had other work is known as such.
+//! 4. A run in the journal is on the disk.
 
 mod attempts;
 pub mod fit;

@@ -1,4 +1,5 @@
-//! What else the machine did while a run was measured.
+//! What else the machine did while a run was measured: seen beside the run, not read from its
+//! result.
 //!
 //! Two things take a run's processor time: other guests of the machine, which the hypervisor
 //! reports as stolen time, and other programs of this machine. Those are what all processors did,

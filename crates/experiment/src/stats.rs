@@ -5,6 +5,9 @@
 //! Nagaraja, Order Statistics, 3rd ed., 7.1). Four runs do not have one: their extremes hold the
 //! median in 87.5 % of experiments. Where the next pair inwards falls just short, the ends lie
 //! between two order statistics (Hettmansperger and Sheather, 1986).
+//!
+//! Every interval of afar's repeated runs comes from here. Order statistics, because ratios of runs
+//! are seldom normal and often of two kinds.
 
 use results::{Estimate, Interval};
 

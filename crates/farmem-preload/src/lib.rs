@@ -9,8 +9,12 @@
 //!
 //! Rules, because this code shares a process with a program that knows nothing of it:
 //! - No libc, no thread-local storage, no allocation, no panics: system calls and the stack only.
-//! - It never touches the program's memory, and keeps no descriptor in the program's table.
-//! - The helper has no right that the program does not have at that moment.
+//! - It never touches the program's memory, and keeps no descriptor in the program's table: the
+//!   helper has a table of its own.
+//! - The helper blocks every signal, so none of the program's is delivered to it.
+//! - It is not believed: the supervisor knows threads by the kernel's numbers, never by what a
+//!   message says.
+//! - The helper has no right that the program does not have at that moment (`rights`).
 //! - When the supervisor dies, the program is killed: it would not find its memory manager any
 //!   more.
 #![no_std]

@@ -19,9 +19,19 @@
 // * The log is a plain array with an atomic head, not a BPF ring buffer: it costs a third, and the supervisor wants
 //   batches. The ring buffer `doorbell` only wakes it.
 // * The kernel takes a few hundred nanoseconds to map the page, more or less as its caches are warm. So the wait ends
-//   a little early (`lead_ns`), and a second program, at the end of the fault, waits for the rest.
-// * What is outside of both programs takes a constant time, but a processor whose neighbour is at work is slower by a
-//   quarter or more. How long a turn of the wait loop takes tells how fast it is, and scales the constant.
+//   early (`lead_ns`, 4 us), and a second program at the end of the fault touches the page and waits for the rest:
+//   mapping the page and walking to it are inside the delay. That program is attached to the software event of minor
+//   faults, on every processor, and only while there is a delay.
+// * What is outside of both programs takes a constant time, which the calibration measures; but a processor whose
+//   neighbour is at work is slower by a quarter or more. How long a turn of the wait loop takes tells how fast it is,
+//   and scales the constant.
+// * Interrupts are off in the trap. They are also off in a program on a software event (on Linux 6.18; not on older
+//   kernels). So no program waits for more than OFF_MAX_NS. What is left of a wait is kept by thread (`afar_waiting`).
+//   Further programs, on the software event of page faults, go on with it one after the other before the kernel looks
+//   for the page, and interrupts come in between two of them. There are as many as the longest delay of two pages
+//   needs. A wait that turns out longer, behind a queue, ends in the last of them; the record says how long interrupts
+//   were off at most. A program on the kernel's function of faults would wait with interrupts on, but not every kernel
+//   lets programs be attached there.
 // * Time is in picoseconds since `control.epoch_ns`, so that 4096 bytes at 40 Gb/s are 819 200 and not 819.
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>

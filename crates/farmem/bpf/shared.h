@@ -66,6 +66,9 @@
 #define FLAG_WRITE 1U
 // The times of the event are set; without it they are what an older event left.
 #define FLAG_TIMED 8U
+// An event of the log is this one word; its times are elsewhere (`struct timing`). The supervisor tells at every 256th
+// event how far it has read, and what both sides write lies apart from what one of them reads at every fault: a cache
+// line that another processor has written costs as much as the rest of the trap.
 // What happened, in one word that is never 0: flags 0..3, kind 4..6, leaf 7..26, page within the leaf 27..35. Whose
 // leaf it is, `afar_owners` says.
 #define TAG_KIND_SHIFT 4

@@ -7,6 +7,9 @@
 //! mlock                         resident, and no victim
 //! brk                           the heap does not grow: allocators turn to mmap
 //! ```
+//!
+//! The supervisor gives out an address again only where nothing is mapped (`MAP_FIXED_NOREPLACE`).
+//! The memory there reads as zeros.
 
 use paging::regions::{PAGE, Traits};
 use sys::seccomp::Notification;

@@ -1,10 +1,9 @@
 //! Threads that end under the userfaultfd trap.
 //!
-//! When a thread ends, the kernel clears its thread number where `pthread_join` waits for it and
-//! marks the robust mutexes it still holds. It does not wait for user space to bring a page then:
-//! the write is lost, and the waiter hangs. So those pages are brought, and kept, before the thread
-//! is let go. The words of the C library lie together in its descriptor of the thread; others are
-//! known from the calls that name them (`last_words`).
+//! What the kernel writes then (`last_words`) does not wait for user space to bring a page: the
+//! write is lost, and the waiter hangs. So those pages are brought, and kept, before the thread is
+//! let go. The words of the C library lie together in its descriptor of the thread; others are
+//! known from the calls that name them.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

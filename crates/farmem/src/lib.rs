@@ -1,17 +1,24 @@
 //! Far memory for an unmodified program: what `paging` decides, done to a real one.
 //!
+//! The program's anonymous memory is a memory file, its *arena*, mapped shared: a page's offset in
+//! the file is its address. A page becomes remote when its mapping is dropped, and no byte moves.
+//! The next touch is a minor fault of the kernel; the trap holds it as long as the network would
+//! have taken. So a fault or an eviction that fails cannot show a program wrong bytes.
+//!
 //! ```text
-//! spawn -> greet -> memory calls -> trap -> log -> residency -> evict -> report
+//! supervisor: spawn -> greet -> memory calls -> log -> residency -> evict -> report
+//!     ▲ seccomp         ▲▼ messages       ▲ log  ▼ page states       ▼ page map, write-protection
+//!  program: mmap ...   helper thread     trap (BPF): state -> frame -> link -> busy-wait -> log
+//!     └─ touch ─► page fault ─────────────►┘ then the kernel maps the page of the arena
 //! ```
 //!
 //! What each file knows: `filter` which calls are asked about, `dispatch` who acts on them,
 //! `images` whose memory is managed, `inject` how a program is entered, `object` with what,
 //! `rights` how its helper follows it to another user, `calls`, `moves`, `advice` and `populate`
-//! what they mean, `notices` what cannot work, `regions` who owns which address, `arena` one
-//! process, `fork` and `inherit` two, `cut` what the second sees of the first, `copy` and `todo`
-//! how it gets there, `trap` and `userfault_trap` how a fault is met, `shared` the tables both
-//! sides use, `events` what the trap reported, `budget` who has to leave, `watch` how pages are
-//! used, `supervisor` the loop.
+//! what they mean, `notices` what cannot work, `arena` one process, `fork` and `inherit` two, `cut`
+//! what the second sees of the first, `copy` how it gets there, `trap` and `userfault_trap` how a
+//! fault is met, `shared` the tables both sides use, `events` what the trap reported, `budget` who
+//! has to leave, `watch` how pages are used, `supervisor` the loop, `swap` the other engine.
 
 mod account;
 mod advice;

@@ -1,8 +1,8 @@
 //! The tables that the trap and the supervisor both read and write; `bpf/shared.h` is the same in
 //! C.
 //!
-//! Everything is atomic words in memory that the kernel side maps too. With the userfaultfd trap
-//! there is no kernel side, and the same tables lie in ordinary memory.
+//! Everything is atomic words in memory that the kernel side maps too, and there are no locks. With
+//! the userfaultfd trap there is no kernel side, and the same tables lie in ordinary memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};

@@ -9,8 +9,8 @@
 //!
 //! * Events of the trap are always taken before anything else is acted on, so that a system call
 //!   that frees pages finds them accounted for.
-//! * Work for the helper is asynchronous: the caller of `mmap` waits in the kernel while others are
-//!   served.
+//! * Work for a helper is a command whose reply is an event. The caller of `mmap` waits in the
+//!   kernel meanwhile; the supervisor never waits for a single program.
 //! * Nothing here prints. What the user should know goes to the [`Observer`] or into the
 //!   [`Outcome`].
 

@@ -12,8 +12,9 @@
 //!
 //! It also lends that priority to the supervisor and to helpers with work to do. The scheduler lets
 //! an ordinary thread that wakes go before the one that runs only if it has had less than its share
-//! up to now. A supervisor that has just worked has had more, however high its weight: with program
-//! threads on every processor it may wait for the next tick of the clock, for 4 ms.
+//! up to now. A supervisor that has just worked has had more, even with the highest weight and the
+//! shortest slice, which these threads have: with program threads on every processor it may wait
+//! for the next tick of the clock, for 4 ms.
 //!
 //! They cannot have that priority all the time. A thread that has it does not move to an idle
 //! processor when it wakes where the program runs, and waits for ever for an ordinary one on its

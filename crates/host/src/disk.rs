@@ -7,10 +7,11 @@
 //!                   Path (thread, admin queue): connect, keep alive, look, connect again
 //! ```
 //!
-//! A request lasts until a controller has answered it, whatever happens to connections meanwhile;
-//! or until no path could be used for [`DiskConfig::loss_timeout`], after which nothing of this
-//! disk is answered well any more. Flush puts on the medium what was answered before, as far as
-//! controllers keep what they have answered: a target that loses its memory has lost that, too.
+//! Blocks belong to one lane, by their address. A request lasts until a controller has answered it,
+//! whatever happens to connections meanwhile; or until no path could be used for
+//! [`DiskConfig::loss_timeout`], after which nothing of this disk is answered well any more. Flush
+//! puts on the medium what was answered before, as far as controllers keep what they have answered:
+//! a target that loses its memory has lost that, too.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};

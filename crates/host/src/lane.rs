@@ -12,7 +12,9 @@
 //!   lost on its way can be sent again: no later one has been done that it would undo.
 //! - Where a change was sent again, the first copy of it may still be done, until its controller
 //!   has given the host up. Until then no other change of its blocks is begun; the copy itself does
-//!   no harm, for it writes what is there already.
+//!   no harm, for it writes what is there already. A controller gives its host up after the
+//!   keep-alive time and what it says it needs to end commands (CQT); over iSCSI, after the time
+//!   for which a silent target is believed to be there. A second is added to either (`quiet_ms`).
 //! - What was asked ends once, and well only if a controller said so.
 
 use std::collections::VecDeque;

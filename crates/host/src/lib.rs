@@ -1,4 +1,5 @@
-//! The host: reaches namespaces over NVMe/TCP from this process, without the kernel's initiator.
+//! The host: reaches namespaces over NVMe/TCP, and logical units over iSCSI (`initiator`), from
+//! this process, without the kernel's initiator.
 //!
 //! ```text
 //! NvmeUri ─► Controller (admin queue, keep-alive) ─► Queue ─► Ended
@@ -8,7 +9,9 @@
 //! ```
 //!
 //! A [`Controller`]'s queues are for one thread each, which hears of every loss; a [`Disk`] is for
-//! any thread, and hides them.
+//! any thread, and hides them. Both protocols give loads and disks the same two things (`reach`): a
+//! `Queue` for requests, and a `Keeper` for what keeps a path. A request whose connection was lost
+//! has neither succeeded nor failed: a queue ends it as `backend::Failure::Lost`.
 
 mod admin;
 mod association;

@@ -6,6 +6,10 @@
 //! move, and time is that of the supervisor's clock, integrated over changes of the bandwidth. What
 //! may be ahead of the clock is one window: pages that are on their way out, whose time is reserved
 //! and not yet over.
+//!
+//! A write-back has its time on the link before its frame can be taken, so a program that only
+//! writes runs at the bandwidth of its link. Every run is checked; one that moved more bytes than
+//! its links could carry is invalid.
 
 use serde::{Deserialize, Serialize};
 

@@ -7,6 +7,12 @@
 //!
 //! A run whose memory stayed local looks like one without a cost of far memory. So nothing is
 //! taken from a run before it was judged.
+//!
+//! Whoever concludes something takes the figures from `RunResults::figures`, which answers with the
+//! reasons if the run is invalid or has too little to tell anything from (`InvalidKind`); `seen`
+//! only shows what happened. The record of its faults is refused in the same way
+//! (`records::FaultReader::new`). A row of a sweep whose run is invalid has a reason and no number,
+//! and a section of a report keeps nothing but the reason.
 
 use std::fmt;
 

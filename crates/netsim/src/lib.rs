@@ -6,6 +6,10 @@
 //!             └────────────── Events: (time, phase, sequence) ◄────────────────┘
 //! ```
 //!
+//! A transport is the two ends of every flow (`ends::Ends`). It adds packets and timers, is asked
+//! for packets when a host's link is free if it wants that, and knows nothing of ports. What
+//! switches do for it is a [`Discipline`] of their queues.
+//!
 //! Invariants, mostly absences:
 //! 1. No clock, no thread, no file, no global: the same fabric, protocol and flows give the same
 //!    outcome, whoever runs them.

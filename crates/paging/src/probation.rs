@@ -1,4 +1,7 @@
 //! How much of local memory is on probation.
+//!
+//! The share follows what touches of pages on probation cost. With less on probation, LRU and CLOCK
+//! learn of fewer references, and are FIFO in the end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

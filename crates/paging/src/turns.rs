@@ -12,6 +12,10 @@
 //! a process give up a page as often as it has pages.
 //!
 //! What S3-FIFO remembers of pages that it gave up is each process's own.
+//!
+//! No table holds the pages of all processes. So the pages of a child are as old as those they are
+//! copies of, a process ends without its pages being looked for, and a process whose helper is
+//! stopped is passed over.
 
 use std::collections::{BTreeMap, BTreeSet, btree_set};
 use std::iter::Peekable;

@@ -5,7 +5,8 @@
 //! FlowRow ─► write_flows ─► file ─► read_flows ─► FlowStart
 //! ```
 //!
-//! Tables of a few columns (demand, tenants) go through text: [`read_table`], [`write_table`].
+//! Tables of a few columns (demand, tenants) go through text, so that they are read and refused as
+//! CSV is: [`read_table`], [`write_table`].
 //!
 //! A crate of its own because its dependency is the costliest of all. Values are never scaled:
 //! the unit is part of a column's name.

@@ -18,8 +18,8 @@
 //! ```
 //!
 //! Invariants:
-//! - Every `unsafe` block of the workspace is here or in the preload library, and says why it is
-//!   sound.
+//! - Every `unsafe` block of the workspace is here, in the preload library or in `afar-place`, and
+//!   says why it is sound.
 //! - No policy: nothing here knows of delays, budgets or victims.
 //! - Every failure names the operation and the operating system's reason ([`Error`]).
 

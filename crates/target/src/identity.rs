@@ -1,8 +1,9 @@
 //! What a medium is known by: drawn once, and kept where the medium is.
 //!
 //! A file has its identity in an extended attribute, which goes with it wherever it is renamed to,
-//! and which says which file it belongs to, so that a copy does not pass for the original. A block
-//! device has it in a directory for that, under the name that its hardware gives itself.
+//! and which says which file it belongs to (by inode and time of birth), so that a copy does not
+//! pass for the original. A block device has it in a directory for that, under the name that its
+//! hardware gives itself. A name is no identity: two machines may give the same.
 //!
 //! Invariants:
 //! - Two media that are both there never have one identity.

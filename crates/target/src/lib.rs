@@ -1,6 +1,20 @@
 //! The target: subsystems served over NVMe/TCP and iSCSI by one thread per core.
 //!
 //! ```text
+//! socket ─► Connection ─┬► nvme::Queue ─► plan ──────────┬─► Jobs ─► Backend
+//!    ▲                  └► scsi::iscsi::Session ─► work ─┘      │
+//!    └── one send per wake-up ◄── out ◄── status ◄──────────────┘
+//! shard (one thread, one ring) ◄── mail ──► other shards, control thread
+//! ```
+//!
+//! Shards share nothing that they would have to wait for. A connection, its commands and their
+//! memory belong to one shard, and shards tell one another by mail. New I/O queues and sessions go
+//! to the shard that has the fewest. The control thread accepts connections and has what is rare:
+//! controllers with their admin queues, discovery (`control`), and logins (`iscsi::gate`).
+//!
+//! Each file:
+//!
+//! ```text
 //! config       what a target is made with
 //! subsystem    what hosts connect to, and its namespaces
 //! portal       where hosts connect
@@ -21,6 +35,32 @@
 //! times, tide  when a shard looks at what does not happen by itself
 //! observer     what others may look at meanwhile
 //! ```
+//!
+//! # Memory for data
+//!
+//! Every association (an NVMe controller, an iSCSI session) has an account on each shard where it
+//! has connections, with a share that is its own. The rest is common, and lent while nobody waits
+//! (`backend::pool`). A write gets its memory before its data is asked for, a read before its
+//! device is asked. An answer is held by its account until the socket has taken it; while a
+//! connection has 1 MiB to send, nothing is read or begun for it. So a host can make itself wait,
+//! and no other.
+//!
+//! What a peer owes has a deadline (`dues`): data that it was asked for, and reading what it is
+//! sent. A shard has at most the common memory and a share for each association with commands under
+//! way. Data in capsules comes on top; the depth of the queue bounds it. Over iSCSI the first 8 KiB
+//! of a write come unasked. They lie in a small block, which is exchanged for a whole one when the
+//! rest may be asked for.
+//!
+//! # Connections
+//!
+//! Connections that have not said what they are for are bounded; the one that has been silent
+//! longest makes room, so whoever says it at once gets in. A host has a bounded number of
+//! controllers and of sessions. Those that only discover make room for others, and so do
+//! controllers without keep-alive and I/O queues.
+//!
+//! All that is ready goes out in one send. With zero copy it is sent from the memory it is in: the
+//! ring has that memory until the peer has what was in it, and a connection is over only then. A
+//! silent peer would keep that memory, so its connection is reset.
 
 mod admin;
 mod config;

@@ -2,7 +2,11 @@
 //! writing of a command that does both (SBC-3 5.2, 5.13).
 //!
 //! Writes of either protocol share a stripe; a command that reads first has it alone. A stripe is
-//! all the bytes whose place, in pieces of 1 MiB, has the same remainder.
+//! all the bytes whose place, in pieces of 1 MiB, has the same remainder. Whoever waits on another
+//! shard is told by mail.
+//!
+//! Preempt and Abort over NVMe has every stripe alone before it is answered: what it fences off has
+//! ended then.
 //!
 //! Invariants:
 //! - A stripe is had alone by one, or shared by any number.

@@ -1,3 +1,5 @@
+//! YCSB's property files. Read here, so that what has no effect is named and errors say the line.
+
 use std::str::FromStr;
 
 use crate::popularity::{Popularity, PopularityKind};

@@ -1,4 +1,4 @@
-//! A directory with one file, which is a disk.
+//! A directory with one file, which is a disk, served to the kernel over FUSE.
 //!
 //! Requests of the kernel are handed over and answered by threads of the disk, so that none waits
 //! for another. What changes the size of a file leaves a disk as it is.

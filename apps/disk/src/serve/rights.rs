@@ -8,6 +8,8 @@
 //! Invariants:
 //! - Rights of a thread are those of the one that starts it: what is reduced has one.
 //! - What was opened before stays open; what is opened later is up to what is left.
+//! - System calls are forbidden last, to all threads, when the target has started its threads and
+//!   rings.
 
 use std::fs;
 use std::os::unix::fs::FileTypeExt as _;

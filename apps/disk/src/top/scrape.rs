@@ -1,4 +1,5 @@
-//! Gets the text of a target's metrics: one HTTP/1.1 request.
+//! Gets the text of a target's metrics: one HTTP/1.1 request to one address, for which no library
+//! is needed.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};

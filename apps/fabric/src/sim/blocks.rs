@@ -1,4 +1,5 @@
-//! Block I/O as blkparse writes it, and the trace backend of `afar serve`.
+//! Block I/O as blkparse writes it, and the trace backend of `afar serve`: columns that one program
+//! prints, for which no library is needed.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Two networks with a cable between them.
+//! Two networks with a cable between them: a veth pair, a wire that can be tuned.
 //!
 //! Invariant: they are held by child processes that the kernel kills when this process ends in any
 //! way, and nothing else refers to them; so they are gone with it, and nothing of the machine's own

@@ -8,7 +8,8 @@
 //!
 //! Invariants:
 //! - A command's data and answers are on the connection it was sent on (RFC 7143 4.2.5.1).
-//! - One connection that is lost ends the session: nothing is recovered (RFC 7143 7.1.4.4).
+//! - One connection that is lost ends the session: nothing is recovered (RFC 7143 7.1.4.4). The
+//!   next login bears the same ISID, and so ends at the target what the lost session had begun.
 //! - A connection that is silent for too long is lost, after it was asked whether it is there.
 
 use std::collections::VecDeque;

@@ -1,4 +1,7 @@
 //! Bytes to replies and back.
+//!
+//! Written here, because a client library has sockets and waits of its own, and when a request is
+//! sent and answered is what is measured.
 
 mod memcached;
 mod message;

@@ -7,6 +7,9 @@
 //! first touches that were sampled, which is known exactly, and not the share that was meant to be:
 //! the correction of SHARDS, for pages in place of accesses. Where the sample was halved, so is the
 //! memory, and half of its pages leave it.
+//!
+//! Batches, probation and dirty pages are thus what they are in a run. Nothing is fitted to a
+//! program.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,9 @@
 //! Branch and bound: every placement of few units, but for those that cannot be better.
+//!
+//! Written here, because rules about replicas, racks, neighbours and bursty writers are rows of 0
+//! and 1 for each pair of tenant and server, with which a solver of integer programs in Rust is
+//! lost from some 30 tenants on. The search is bounded by steps and not by time, so that the same
+//! input has the same answer.
 
 use super::pack::Servers;
 use super::unit::{DIMENSIONS, Units};

@@ -3,6 +3,8 @@
 //! them, or says how many are needed at least.
 //!
 //! What it answers is re-checked in whole numbers, because its own have a tolerance of a millionth.
+//!
+//! HiGHS is C++ and takes four minutes to compile, so this is a feature of the build (`highs`).
 
 use std::time::Duration;
 

@@ -12,7 +12,14 @@
 //! unit      a namespace as initiators see it; port: through what, and how well
 //! ```
 //!
-//! A session lives on one shard with all its connections. Logical unit N is namespace N + 1.
+//! A session lives on one shard with all its connections: their commands share one numbering, which
+//! then needs no lock. A login is heard on the control thread, which decides what shard the session
+//! belongs to. It ends on that shard once the session that it replaces has ended.
+//!
+//! Logical unit N is namespace N + 1. All shards share its state (`scsi::LogicalUnit`), behind a
+//! lock. A command that reads or writes takes the lock only when something has happened to the
+//! logical unit since its session last looked (`reserved` counts). Whoever aborts commands on other
+//! shards asks them by mail, and waits for their answers.
 
 mod access;
 mod command;

@@ -5,6 +5,8 @@
 //!                                  └ words and units say what there is
 //! ```
 //!
+//! A load of `afar bench` is a `Job`, whether flags say it or a section of a job file.
+//!
 //! Nothing here looks at a disk or an environment: what a path leads to is seen by who opens it.
 
 mod entries;

@@ -3,6 +3,11 @@
 //! ```text
 //! bytes ─► lines ─► comments cut off, ${VARIABLES} replaced ─► sections, each with what is global
 //! ```
+//!
+//! Read here and not by a library: errors and notes begin with the line of their entry, and no
+//! library of INI files tells it. rust-ini 0.21 also takes a key without `=` for a part of the next
+//! one's name (`stonewall` above `bs=4k` is one key), and reports a bracket left open in line 3 at
+//! line 5; configparser 3.3 makes one section of two with the same name.
 
 use super::JobError;
 
