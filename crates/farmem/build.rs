@@ -1,5 +1,5 @@
-//! Builds the parts of the engines that do not run in this process: the BPF programs of the trap
-//! and of the swap delay, and the shared object that is loaded into the program.
+//! Builds the parts of the engine that do not run in this process: the BPF program of the trap, and
+//! the shared object that is loaded into the program.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -8,9 +8,7 @@ use std::process::Command;
 fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     println!("cargo::rerun-if-changed=bpf");
-    for name in ["fault", "swap"] {
-        build_bpf(name, &out);
-    }
+    build_bpf("fault", &out);
     build_preload(&out.join("libafar.so"));
 }
 

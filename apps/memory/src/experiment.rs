@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use console::{Class, Classed};
-use farmem::swap::{SwapConfig, page_cluster};
 use farmem::{BudgetScope, EngineKind, RunConfig, TIERS_MAX, Tier, TrapKind};
 use measure::{
     Bytes, Calibration, DelayProfile, Duration, Fraction, LinkConfig, LinkMode, LocalSize, Params,
@@ -12,6 +11,7 @@ use measure::{
 };
 use paging::engine::WriteBack;
 use paging::{PolicyKind, Prefetch};
+use swap::{SwapConfig, page_cluster};
 
 use crate::calibrate::Known;
 use crate::demand::budget;

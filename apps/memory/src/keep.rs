@@ -23,6 +23,6 @@ pub struct KeepFlags {}
 /// When nobody listens any more.
 pub fn keep(_flags: &KeepFlags) -> Result<ExitCode, Failure> {
     let (input, output) = (std::io::stdin().lock(), terminal::pipe());
-    farmem::swap::keep(input, output).map_err(StdoutError::from)?;
+    swap::keep(input, output).map_err(StdoutError::from)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,8 +1,8 @@
 //! How a run is done: under which engine, and how faults are noticed there.
 
-use farmem::swap::SWAP_BUDGET_MIN;
 use farmem::{BPF_BUDGET_MIN, BPF_DELAY_MAX_NS, TrapKind};
 use measure::{Bytes, Duration};
+use swap::SWAP_BUDGET_MIN;
 
 use crate::run::flags::Wait;
 

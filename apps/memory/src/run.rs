@@ -5,9 +5,9 @@ pub(crate) mod flags;
 use std::process::ExitCode;
 
 use console::{Class, Failure, Output, terminal};
-use farmem::swap::SwapSupervisor;
 use farmem::{Outcome, RunError, Supervisor};
 use measure::{InvalidRun, Run};
+use swap::SwapSupervisor;
 use sys::process::Change;
 
 use crate::control::Control;

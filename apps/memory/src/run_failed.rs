@@ -20,7 +20,7 @@ pub(crate) const fn class(error: &RunError) -> Class {
         RunError::NoProgram => Class::Usage,
         RunError::NotFound(_) => Class::NotFound,
         RunError::NotExecutable(_) | RunError::NotStarted(..) => Class::NotExecutable,
-        RunError::Trap(_) | RunError::Swap(_) | RunError::NoUserfault => Class::Environment,
+        RunError::Trap(_) | RunError::Host(_) | RunError::NoUserfault => Class::Environment,
         RunError::Killed(_, signal) => Class::Signalled(*signal),
         _ => Class::Ours,
     }

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use console::{Failure, OutputError};
-use farmem::swap::SwapConfig;
 use farmem::{RunConfig, TrapKind};
 use measure::{Calibration, Duration, Params, Results, Run, RunResults};
 use serde::Serialize;
+use swap::SwapConfig;
 
 use crate::calibrate::{NotCalibrated, calibrate};
 use crate::control::Control;

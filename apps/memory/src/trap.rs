@@ -1,8 +1,8 @@
 //! Which trap a run uses, and why.
 
 use console::{Class, Classed};
-use farmem::swap::Obstacle;
-use farmem::{EngineKind, TrapKind, swap};
+use farmem::{EngineKind, TrapKind};
+use swap::Obstacle;
 
 use crate::demand::budget;
 use crate::experiment::Experiment;

@@ -3,8 +3,6 @@
 use std::ffi::OsStr;
 use std::io;
 
-use super::swap::SwapError;
-
 /// Why a program could not be run, or not to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
@@ -39,16 +37,18 @@ pub enum RunError {
          CAP_SYS_PTRACE as an ambient capability, or access to /dev/userfaultfd"
     )]
     NoUserfault,
-    /// The host could not be set up for the swap engine.
+    /// The host could not be set up for the engine.
     #[error(transparent)]
-    Swap(#[from] SwapError),
+    Host(Box<dyn std::error::Error + Send + Sync>),
     /// Something was gone when it was needed.
     #[error("{0} is gone")]
     Lost(&'static str),
 }
 
 impl RunError {
-    pub(super) fn spawn(name: &OsStr, error: sys::process::SpawnError) -> Self {
+    /// Of a program with this name that could not be started.
+    #[must_use]
+    pub fn spawn(name: &OsStr, error: sys::process::SpawnError) -> Self {
         let name = name.to_string_lossy().into_owned();
         match error {
             sys::process::SpawnError::System(error) => Self::System(error),

@@ -18,7 +18,8 @@
 //! what they mean, `notices` what cannot work, `arena` one process, `fork` and `inherit` two, `cut`
 //! what the second sees of the first, `copy` how it gets there, `trap` and `userfault_trap` how a
 //! fault is met, `shared` the tables both sides use, `events` what the trap reported, `budget` who
-//! has to leave, `watch` how pages are used, `supervisor` the loop, `swap` the other engine.
+//! has to leave, `watch` how pages are used, `supervisor` the loop. The crate `swap`
+//! has the other engine, and uses `link`, `signal`, the observer and the record of this one.
 
 mod account;
 mod advice;
@@ -45,8 +46,9 @@ mod inject;
 mod kind;
 mod lanes;
 mod last_words;
+mod latencies;
 mod layout;
-mod link;
+pub mod link;
 mod links;
 mod loader;
 mod moves;
@@ -64,11 +66,10 @@ mod request;
 mod rights;
 mod ring;
 mod shared;
-mod signal;
+pub mod signal;
 mod state;
 mod static_data;
 mod supervisor;
-pub mod swap;
 mod thaw;
 mod throttle;
 mod trap;
@@ -80,6 +81,7 @@ pub use config::{
 };
 pub use error::RunError;
 pub use kind::{EngineKind, ParseEngineError};
+pub use latencies::Latencies;
 pub use layout::{PROCS_MAX, TIERS_MAX};
 pub use report::{Observer, Outcome, Retune, Silent, Snapshot};
 pub use shared::{FaultEvent, FaultKind};

@@ -7,21 +7,22 @@ use measure::{Bytes, Direction, LinkConfig, LinkMode};
 use sys::memory::SharedView;
 
 /// Words of one link.
-pub(crate) const LINK_WORDS: usize = 16;
+pub const LINK_WORDS: usize = 16;
 /// Entries of the table of completion times.
-pub(crate) const PROFILE_ENTRIES: usize = 4096;
+pub const PROFILE_ENTRIES: usize = 4096;
 /// Ways of sharing, in the order of their numbers.
 const LINK_MODES: [LinkMode; 3] = [LinkMode::HalfDuplex, LinkMode::PerFault, LinkMode::FullDuplex];
 
 /// The link of one tier.
-pub(crate) struct LinkTable<'a> {
+pub struct LinkTable<'a> {
     words: &'a [AtomicU64],
     halves: &'a [AtomicU32],
 }
 
 impl<'a> LinkTable<'a> {
     /// The link with this number in a table of links.
-    pub(crate) fn of(links: &'a SharedView, number: usize) -> Self {
+    #[must_use]
+    pub fn of(links: &'a SharedView, number: usize) -> Self {
         let words = &links.words64()[number * LINK_WORDS..][..LINK_WORDS];
         let halves = &links.words32()[number * LINK_WORDS * 2..][..LINK_WORDS * 2];
         Self { words, halves }
@@ -29,7 +30,7 @@ impl<'a> LinkTable<'a> {
 
     /// Sets it to `link`. Draws from a profile, whose quantiles go to `profile`, follow from
     /// `seed`.
-    pub(crate) fn set(&self, link: &LinkConfig, profile: &[AtomicU32], seed: u64) {
+    pub fn set(&self, link: &LinkConfig, profile: &[AtomicU32], seed: u64) {
         let page = link.bandwidth.map_or(0, |rate| rate.transfer_time(Bytes::PAGE).as_ps());
         self.rtt_ps().store(link.rtt.as_ps(), Ordering::Release);
         self.page_ps().store(page, Ordering::Release);
@@ -122,7 +123,8 @@ const fn mix(mut z: u64) -> u64 {
 }
 
 /// Whether a fetch over `link` takes any time.
-pub(crate) fn delays(link: &LinkConfig) -> bool {
+#[must_use]
+pub fn delays(link: &LinkConfig) -> bool {
     !link.rtt.is_zero() || link.bandwidth.is_some() || link.profile.is_some()
 }
 

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use measure::{
-    BitsPerSec, BudgetHeld, Bytes, Carried, Duration, FaultCounts, FaultLatency, Figures,
-    Histogram, ImageSummary, LinkUse, LocalSize, Loss, MechanismTime, PAGE_BYTES, RunResults,
-    StallCounts,
+    BitsPerSec, BudgetHeld, Bytes, Carried, Duration, FaultCounts, Figures, ImageSummary, LinkUse,
+    LocalSize, Loss, MechanismTime, PAGE_BYTES, RunResults, StallCounts,
 };
 use paging::reuse::Touches;
 use sys::process::Change;
 
 use super::config::Tier;
 use super::lanes::Lane;
+use super::latencies::Latencies;
 use super::ring::OUTGOING_MAX;
 use super::shared::{FaultEvent, FaultKind};
 
@@ -359,61 +359,6 @@ impl Totals {
             prefetch_used_count: self.arrived_count,
             silent_count: self.unseen_count,
             duplicate_count: self.joined_count,
-        }
-    }
-}
-
-/// What fetches took, and what that was made of.
-pub(crate) struct Latencies {
-    total: Histogram,
-    wait: Histogram,
-    overhead: Histogram,
-    requested: Histogram,
-}
-
-impl Default for Latencies {
-    fn default() -> Self {
-        let [total, wait, overhead, requested] = [(); 4].map(|()| Histogram::new());
-        Self { total, wait, overhead, requested }
-    }
-}
-
-impl Latencies {
-    /// A fetch, in nanoseconds; no total if its end was not seen.
-    pub(crate) fn record(&mut self, total_ns: Option<u64>, wait_ns: u32, requested_ns: u32) {
-        let requested_ns = u64::from(requested_ns);
-        self.wait.record(Duration::from_ns(u64::from(wait_ns)));
-        self.requested.record(Duration::from_ns(requested_ns));
-        if let Some(total_ns) = total_ns {
-            self.total.record(Duration::from_ns(total_ns));
-            self.overhead.record(Duration::from_ns(total_ns.saturating_sub(requested_ns)));
-        }
-    }
-
-    /// What fetches took beyond what was requested, all together.
-    pub(crate) fn late_ns(&self) -> u64 {
-        self.overhead.mean().as_ns().saturating_mul(self.overhead.count())
-    }
-
-    /// 99th percentile of the totals so far.
-    pub(crate) fn p99_ns(&self) -> u64 {
-        self.total.quantile(0.99).as_ns()
-    }
-
-    /// All of them, where a page occupies the link for `page`.
-    pub(crate) fn summary(&self, page: Duration) -> FaultLatency {
-        let mut transfer = Histogram::new();
-        if self.total.count() > 0 {
-            transfer.record_n(page, self.total.count());
-        }
-        FaultLatency {
-            total: self.total.summary(),
-            wait: self.wait.summary(),
-            transfer: transfer.summary(),
-            overhead: self.overhead.summary(),
-            requested: self.requested.summary(),
-            achieved: self.total.summary(),
-            total_bins: self.total.bins(),
         }
     }
 }

@@ -2,22 +2,31 @@
 
 use sys::event::Signals;
 
-pub(crate) const SIGHUP: i32 = 1;
-pub(crate) const SIGINT: i32 = 2;
-pub(crate) const SIGQUIT: i32 = 3;
-pub(crate) const SIGKILL: i32 = 9;
-pub(crate) const SIGUSR1: i32 = 10;
-pub(crate) const SIGTERM: i32 = 15;
-pub(crate) const SIGCHLD: i32 = 17;
-pub(crate) const SIGCONT: i32 = 18;
-pub(crate) const SIGTSTP: i32 = 20;
+/// The terminal is gone.
+pub const SIGHUP: i32 = 1;
+/// Ctrl-C.
+pub const SIGINT: i32 = 2;
+/// Ctrl-\\.
+pub const SIGQUIT: i32 = 3;
+/// Nobody catches it.
+pub const SIGKILL: i32 = 9;
+/// For the program.
+pub const SIGUSR1: i32 = 10;
+/// An end is asked for.
+pub const SIGTERM: i32 = 15;
+/// A child has changed.
+pub const SIGCHLD: i32 = 17;
+/// A stopped process goes on.
+pub const SIGCONT: i32 = 18;
+/// Ctrl-Z.
+pub const SIGTSTP: i32 = 20;
 
 /// What a supervisor takes in place of being interrupted by it.
-pub(crate) const TAKEN: [i32; 8] =
-    [SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGTERM, SIGCHLD, SIGCONT, SIGTSTP];
+pub const TAKEN: [i32; 8] = [SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGTERM, SIGCHLD, SIGCONT, SIGTSTP];
 
 /// Passes what has arrived on to the program `child`; answers whether a child has changed.
-pub(crate) fn pass_on(signals: &Signals, child: u32) -> bool {
+#[must_use]
+pub fn pass_on(signals: &Signals, child: u32) -> bool {
     let mut has_changed = false;
     while let Some(signal) = signals.next() {
         match signal {

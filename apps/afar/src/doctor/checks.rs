@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use farmem::{TrapKind, swap};
+use farmem::TrapKind;
 use measure::Duration;
 use sys::group::{Hierarchy, Version};
 use sys::pagemap::PageMap;

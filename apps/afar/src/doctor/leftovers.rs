@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use farmem::{VARIABLE as SUPERVISOR_VARIABLE, swap};
+use farmem::VARIABLE as SUPERVISOR_VARIABLE;
 use results::doctor;
 use sys::group::Hierarchy;
 

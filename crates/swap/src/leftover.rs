@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::journal;
+use crate::journal;
 
 /// What runs that were killed, together with their keepers, have left on this host.
 #[derive(Debug)]

@@ -9,11 +9,10 @@ use measure::{
 use sys::group::Group;
 use sys::process::Change;
 
-use super::SwapConfig;
-use super::budget::Footprint;
-use super::tables::{Counts, SwapEvent};
-use crate::report::Latencies;
-use crate::{Outcome, Snapshot};
+use crate::SwapConfig;
+use crate::budget::Footprint;
+use crate::tables::{Counts, SwapEvent};
+use farmem::{Latencies, Outcome, Snapshot};
 use sys::usage::name_of;
 
 /// Counts and histograms of a run.

@@ -36,6 +36,12 @@ pub enum SwapError {
     System(#[from] sys::Error),
 }
 
+impl From<SwapError> for farmem::RunError {
+    fn from(error: SwapError) -> Self {
+        Self::Host(Box::new(error))
+    }
+}
+
 /// What this host lacks for the swap engine.
 #[derive(Debug, thiserror::Error)]
 pub enum Obstacle {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use measure::{Bytes, LocalSize, PAGE_BYTES};
 
-use super::{SWAP_BUDGET_MIN, SwapConfig};
+use crate::{SWAP_BUDGET_MIN, SwapConfig};
 
 /// A change of the limit by less than one part in so many is not made: each makes the kernel look
 /// for pages to give up.

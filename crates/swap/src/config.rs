@@ -21,7 +21,7 @@ pub struct SwapConfig {
     pub link: LinkConfig,
     /// Seed of every random choice.
     pub seed: u64,
-    /// Hand every fault to [`Observer::faults`](crate::Observer::faults).
+    /// Hand every fault to [`Observer::faults`](farmem::Observer::faults).
     pub record: bool,
     /// What `vm.page-cluster` is to be while it runs; `None` leaves it.
     pub page_cluster: Option<u64>,

@@ -6,7 +6,7 @@ use measure::LinkConfig;
 use sys::bpf::{BpfError, Object};
 use sys::memory::SharedView;
 
-use crate::link::{LINK_WORDS, LinkTable, PROFILE_ENTRIES, delays};
+use farmem::link::{LINK_WORDS, LinkTable, PROFILE_ENTRIES, delays};
 
 // Aligned as the loader wants it.
 #[repr(C, align(8))]
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn layout_agrees_with_the_header() {
-        let header = include_str!("../../bpf/swap.h");
+        let header = include_str!("../bpf/swap.h");
         let sizes = [("swap_control", CONTROL_BYTES), ("swap_event", EVENT_HALVES * 4)];
         for (name, bytes) in sizes {
             let line = format!("_Static_assert(sizeof(struct {name}) == {bytes}, ");

@@ -13,13 +13,13 @@ use sys::event::{Poll, Ready, Signals, Timer};
 use sys::group::Group;
 use sys::process::{Change, SpawnError};
 
-use super::budget::{self, Footprint};
-use super::keeper::{Granted, Keeper, Wish};
-use super::report::Totals;
-use super::tables::{Delay, SwapEvent};
-use super::{SwapConfig, SwapError};
-use crate::signal::{self, SIGCONT};
-use crate::{FaultEvent, FaultKind, Observer, Outcome, Retune, RunError};
+use crate::budget::{self, Footprint};
+use crate::keeper::{Granted, Keeper, Wish};
+use crate::report::Totals;
+use crate::tables::{Delay, SwapEvent};
+use crate::{SwapConfig, SwapError};
+use farmem::signal::{self, SIGCONT};
+use farmem::{FaultEvent, FaultKind, Observer, Outcome, Retune, RunError};
 use sys::told::memory_bytes;
 
 const SIGNALS: u64 = 1;

@@ -4,8 +4,8 @@ use std::fs;
 
 use sys::group::Hierarchy;
 
-use super::error::Obstacle;
-use super::{journal, tables};
+use crate::error::Obstacle;
+use crate::{journal, tables};
 
 /// Whether the swap engine can be used here.
 ///

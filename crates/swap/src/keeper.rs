@@ -19,9 +19,9 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use sys::group::{Group, Hierarchy};
 use sys::swap::Zram;
 
-use super::journal::{Journal, PAGE_CLUSTER, Step, all};
-use super::{Obstacle, SwapError};
-use crate::signal::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
+use crate::journal::{Journal, PAGE_CLUSTER, Step, all};
+use crate::{Obstacle, SwapError};
+use farmem::signal::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
 
 /// Fast to decompress; where it is missing, the device keeps its default.
 const COMPRESSION: &str = "lz4";
