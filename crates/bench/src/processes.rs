@@ -39,7 +39,13 @@ const ROUNDS: u64 = 40;
 const EXITS: u64 = 60;
 /// The largest number over one, each.
 const RATIO_MAX: f64 = 1.10;
-const NAMES: [&str; 3] = ["a fault that fetches, ns", "afar's own time per fetch, ns", "exit, us"];
+const NAMES: [&str; FIGURES] =
+    ["a fault that fetches, ns", "afar's own time per fetch, ns", "exit, us", "end by SIGKILL, us"];
+const FIGURES: usize = 4;
+const EACH: [usize; FIGURES] = [0, 1, 2, 3];
+/// Those of them with a bound. A process that is killed ends without a call that afar could hear
+/// of, and the kernel looks through all others for an owner of its memory.
+const BOUNDED: usize = 3;
 
 /// # Errors
 /// When a run fails, or fetched less than it should have.
@@ -47,12 +53,12 @@ pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
     let rounds = context.size(ROUNDS, ROUNDS / 4);
     let runs =
         context.alternate("processes", &PROCESSES, |&count| measure(context, count, rounds))?;
-    let figures: Vec<[Vec<f64>; 3]> = runs
+    let figures: Vec<[Vec<f64>; FIGURES]> = runs
         .iter()
-        .map(|runs| [0, 1, 2].map(|which| runs.iter().map(|run| run[which]).collect()))
+        .map(|runs| EACH.map(|which| runs.iter().map(|run| run[which]).collect()))
         .collect();
     let (one, most) = (&figures[0], &figures[figures.len() - 1]);
-    let ratios = [0, 1, 2].map(|which| Spread::ratio(&most[which], &one[which]));
+    let ratios = EACH.map(|which| Spread::ratio(&most[which], &one[which]));
     let mut header = vec!["processes".to_owned()];
     header.extend(PROCESSES.map(|count| count.to_string()));
     header.push("ratio".to_owned());
@@ -63,7 +69,7 @@ pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
         row.push(ratios[which].show(3));
         table.row(row);
     }
-    let spreads = |figures: &[Vec<f64>; 3]| -> Vec<Value> {
+    let spreads = |figures: &[Vec<f64>; FIGURES]| -> Vec<Value> {
         figures.iter().map(|values| Spread::of(values.clone()).json()).collect()
     };
     let verdict = |(name, ratio): (&str, Spread)| Verdict {
@@ -87,11 +93,11 @@ pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
             "ratios": ratios.map(|ratio| ratio.json()),
         }),
         text: format!("{}flags: {}\n", table.text(), FLAGS.join(" ")),
-        verdicts: NAMES.into_iter().zip(ratios).map(verdict).collect(),
+        verdicts: NAMES.into_iter().zip(ratios).take(BOUNDED).map(verdict).collect(),
     })
 }
 
-fn measure(context: &Context, processes: u64, rounds: u64) -> Result<[f64; 3], Failure> {
+fn measure(context: &Context, processes: u64, rounds: u64) -> Result<[f64; FIGURES], Failure> {
     let mut program = context.hidden("crowd");
     let sizes = [("--processes", processes), ("--pages", PAGES), ("--rounds", rounds)];
     for (flag, value) in sizes.into_iter().chain([("--exits", EXITS)]) {
@@ -104,22 +110,23 @@ fn measure(context: &Context, processes: u64, rounds: u64) -> Result<[f64; 3], F
     }
     let words: Vec<&str> = outcome.stdout.split_ascii_whitespace().collect();
     let number = |at: usize| words.get(at).and_then(|word| word.parse::<f64>().ok());
-    let touched = words.get(3).and_then(|word| word.parse::<u64>().ok());
-    let (Some(fault_ns), Some(supervisor_ns), Some(exit_us), Some(touched)) =
-        (number(0), number(1), number(2), touched)
+    let touched = words.get(FIGURES).and_then(|word| word.parse::<u64>().ok());
+    let ([Some(fault_ns), Some(supervisor_ns), Some(exit_us), Some(kill_us)], Some(touched)) =
+        (EACH.map(number), touched)
     else {
-        let (program, wanted) = ("bench", "four figures");
+        let (program, wanted) = ("bench", "five figures");
         return Err(Failure::Unreadable { program, wanted, said: outcome.stdout });
     };
     let fetched = outcome.run.as_ref().map_or(0, |run| run.figures.faults.fetch_count);
     if fetched < touched - touched / 1000 {
         return Err(Failure::NotFetched { touched, fetched });
     }
-    Ok([fault_ns, supervisor_ns, exit_us])
+    Ok([fault_ns, supervisor_ns, exit_us, kill_us])
 }
 
 /// The child of the benchmark: prints nanoseconds per touch, nanoseconds of the supervisor's
-/// processor time per touch, the median of microseconds that an exit takes, and touches in all.
+/// processor time per touch, the medians of microseconds that an exit and an end by SIGKILL take,
+/// and touches in all.
 ///
 /// # Errors
 /// When a process cannot be started.
@@ -144,15 +151,20 @@ pub(crate) fn crowd(flags: &CrowdFlags) -> Result<(), Failure> {
     }
     let took = begin.elapsed().as_secs_f64() * 1e9;
     let busy = processor_ns(supervisor).saturating_sub(busy);
-    let mut exits = Vec::new();
+    let (mut exits, mut kills) = (Vec::new(), Vec::new());
     for _ in 0..flags.exits {
-        exits.push(Echo::start()?.end().as_secs_f64() * 1e6);
+        exits.push(Echo::start()?.exit().as_secs_f64() * 1e6);
+        kills.push(Echo::start()?.kill().as_secs_f64() * 1e6);
     }
     let touches = float(flags.pages * flags.rounds);
-    let exit = Spread::of(exits).median;
+    let [exit, kill] = [exits, kills].map(|times| Spread::of(times).median);
     // Those of the warming whose pages had all been touched before.
     let all = warmed.saturating_sub(flags.pages) + flags.pages * flags.rounds;
-    progress::answer(&format!("{} {} {exit} {all}\n", took / touches, float(busy) / touches));
+    progress::answer(&format!(
+        "{} {} {exit} {kill} {all}\n",
+        took / touches,
+        float(busy) / touches
+    ));
     drop(crowd);
     Ok(())
 }
@@ -196,8 +208,16 @@ impl Echo {
         Ok(echo)
     }
 
+    /// Ends its input, after which it exits by itself; answers how long that took.
+    fn exit(mut self) -> Duration {
+        let begin = Instant::now();
+        drop(self.0.stdin.take());
+        let _reaped = self.0.wait();
+        begin.elapsed()
+    }
+
     /// Kills it; answers how long that took.
-    fn end(mut self) -> Duration {
+    fn kill(mut self) -> Duration {
         let begin = Instant::now();
         let _gone = self.0.kill();
         let _reaped = self.0.wait();

@@ -49,7 +49,7 @@ impl Supervisor<'_> {
             }
             nr::EXIT_GROUP => {
                 self.leaves(tgid);
-                return Ok(self.kernel.listener.proceed(call.id)?);
+                return self.leave(tgid, &call);
             }
             _ => {}
         }

@@ -204,6 +204,9 @@ impl Supervisor<'_> {
                 }
                 Ok(Received::Nothing) => return,
                 Ok(Received::Closed) | Err(_) => {
+                    if let Err(error) = self.let_leave(slot) {
+                        self.fatal = Some(error);
+                    }
                     self.retire(slot);
                     return;
                 }

@@ -16,10 +16,10 @@
 //! `images` whose memory is managed, `inject` how a program is entered, `object` with what,
 //! `rights` how its helper follows it to another user, `calls`, `moves`, `advice` and `populate`
 //! what they mean, `notices` what cannot work, `arena` one process, `fork` and `inherit` two, `cut`
-//! what the second sees of the first, `copy` how it gets there, `trap` and `userfault_trap` how a
-//! fault is met, `shared` the tables both sides use, `events` what the trap reported, `budget` who
-//! has to leave, `watch` how pages are used, `supervisor` the loop. The crate `swap`
-//! has the other engine, and uses `link`, `signal`, the observer and the record of this one.
+//! what the second sees of the first, `copy` how it gets there, `leave` how it ends, `trap` and
+//! `userfault_trap` how a fault is met, `shared` the tables both sides use, `events` what the trap
+//! reported, `budget` who has to leave, `watch` how pages are used, `supervisor` the loop. The crate
+//! `swap` has the other engine; it uses `link`, `signal`, the observer and the record of this one.
 
 mod account;
 mod advice;
@@ -48,6 +48,7 @@ mod lanes;
 mod last_words;
 mod latencies;
 mod layout;
+mod leave;
 pub mod link;
 mod links;
 mod loader;

@@ -21,6 +21,7 @@ use super::images::Images;
 use super::inject::Injection;
 use super::last_words::Mortal;
 use super::layout::PROCS_MAX;
+use super::leave::Leaver;
 use super::object::Object;
 use super::populate::Populate;
 use super::report::Totals;
@@ -48,6 +49,8 @@ pub(crate) struct People {
     pub(crate) processes: BTreeMap<u32, u32>,
     /// The same: process, thread.
     pub(crate) threads: BTreeSet<(u32, u32)>,
+    /// Processes that end when their helpers have.
+    pub(crate) leavers: Vec<Leaver>,
 }
 
 impl People {
@@ -57,6 +60,7 @@ impl People {
             slots: BTreeMap::new(),
             processes: BTreeMap::new(),
             threads: BTreeSet::new(),
+            leavers: Vec::new(),
         }
     }
 }

@@ -189,6 +189,7 @@ impl<'a> Supervisor<'a> {
             if self.upkeep.scan.is_urgent {
                 self.scan_unseen(super::events::SCAN_STEPS);
             }
+            self.let_late_leave()?;
             self.call_again()?;
             self.drain_events();
             self.restore_budgets();
@@ -214,6 +215,7 @@ impl<'a> Supervisor<'a> {
             return Some(Duration::ZERO);
         }
         let waits = !self.forking.postponed.is_empty()
+            || !self.people.leavers.is_empty()
             || self.upkeep.scan.is_urgent
             || self.upkeep.chores.any();
         let soon = waits.then_some(Duration::from_millis(1));

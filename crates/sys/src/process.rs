@@ -200,6 +200,14 @@ pub fn is_thread_of(tid: u32, pid: u32) -> bool {
     unsafe { libc::syscall(libc::SYS_tgkill, pid, tid, 0) == 0 }
 }
 
+/// Threads of process `pid`; `None` when it is gone.
+#[must_use]
+pub fn thread_count(pid: u32) -> Option<u64> {
+    // Two links of the directory itself, and one for each thread (fs/proc/base.c).
+    let task = std::fs::metadata(format!("/proc/{pid}/task")).ok()?;
+    std::os::unix::fs::MetadataExt::nlink(&task).checked_sub(2)
+}
+
 /// Lets this process, and not those it has started, have `count` descriptors, or as many as it may.
 pub fn allow_descriptors(count: u64) {
     allow(rustix::process::Resource::Nofile, count);

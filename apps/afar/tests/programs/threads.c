@@ -468,9 +468,43 @@ static void cancelled(void)
     }
 }
 
+// Under afar another thread ends before its process does. A debugger may keep that from it.
+static int keep_helper(pid_t of, int told)
+{
+    pid_t helper = helper_of(of);
+    int status;
+    if (helper) {
+        CHECK(ptrace(PTRACE_ATTACH, helper, 0, 0) == 0);
+        CHECK(waitpid(helper, &status, __WALL) == helper);
+    }
+    CHECK(write(told, "x", 1) == 1);
+    if (helper)
+        CHECK(waitpid(helper, &status, __WALL) == helper && WIFSIGNALED(status));
+    return 0;
+}
+static void exits_without_its_helper(void)
+{
+    int ends[2];
+    char byte;
+    CHECK(pipe(ends) == 0);
+    for (int round = 0; round < 5; round++) {
+        pid_t child = fork();
+        if (child == 0) {
+            char *memory = map(64 * PAGE);
+            stamp(memory, 64 * PAGE, round);
+            pid_t own = getpid();
+            if (fork() == 0)
+                _exit(keep_helper(own, ends[1]));
+            CHECK(read(ends[0], &byte, 1) == 1);
+            _exit(7);
+        }
+        CHECK(status_of(child) == 7);
+    }
+}
+
 MAIN(CASE(five_hundred), CASE(one_after_another), CASE(detached), CASE(own_stack),
      CASE(cleared_word), CASE(ends_while_fetched), CASE(end_under_pressure),
      CASE(robust_mutex),
      CASE(robust_mutex_of_a_process),
-     CASE(first_thread_ends), CASE(exit_from_thread), CASE(last_thread_ends),
+     CASE(first_thread_ends), CASE(exits_without_its_helper), CASE(exit_from_thread), CASE(last_thread_ends),
      CASE(thread_local_memory), CASE(conditions), CASE(cancelled))
