@@ -15,6 +15,7 @@ use nvme::{
 };
 
 use super::config::Limits;
+use super::guests::{Full, Guest, Guests};
 use super::portal::{Entrance, Portal};
 use super::remains::{Owner, Remains};
 use super::subsystem::{NAMESPACES_MAX, Subsystem};
@@ -37,6 +38,15 @@ pub(crate) struct Association {
 }
 
 impl Association {
+    // How long it will be there doing nothing, if it is.
+    fn idle_until_ms(&self) -> Option<u64> {
+        match (&self.subsystem, self.controller.expires_ms()) {
+            (None, expires_ms) => Some(expires_ms.unwrap_or(0)),
+            (Some(_), None) if self.queues.is_empty() => Some(u64::MAX),
+            (Some(_), _) => None,
+        }
+    }
+
     fn owner(&self) -> Option<Owner> {
         let subsystem = self.subsystem.clone()?;
         Some(Owner { subsystem, host: self.host.clone(), host_id: self.host_id })
@@ -243,29 +253,18 @@ impl Control {
     }
 
     // A host has a bounded number of controllers. When there are as many as may be, the discovery
-    // controller ends that would end first, or else one without keep-alive and I/O queues: hosts
-    // that do I/O are not kept out by others that do none.
+    // controller ends that would end first, or else one without keep-alive and I/O queues.
     fn make_room(&mut self, host: &Nqn) -> Result<(), Refusal> {
-        let busy = Err(Refusal::BUSY);
-        let own = self.associations.values().filter(|one| one.host == *host).count();
-        if own >= usize::from(self.limits.host_controllers) {
-            return busy;
-        }
         let [first, last] = self.limits.controller_ids;
         let most = usize::from(self.limits.controllers).min(usize::from(last - first) + 1);
-        if self.associations.len() < most {
-            return Ok(());
-        }
-        let does_nothing = |one: &Association| {
-            one.subsystem.is_none()
-                || one.controller.expires_ms().is_none() && one.queues.is_empty()
-        };
-        let idle = self.associations.iter().filter(|(_, one)| does_nothing(one));
-        let first =
-            idle.min_by_key(|(_, one)| (one.subsystem.is_some(), one.controller.expires_ms()));
-        let Some(id) = first.map(|(id, _)| *id) else { return busy };
-        let evicted = self.associations.remove(&id).map(|one| one.connection);
-        self.evicted.extend(evicted);
+        let most_of_one = usize::from(self.limits.host_controllers);
+        let all = self.associations.iter().map(|(id, one)| {
+            let (is_of_host, idle) = (one.host == *host, one.idle_until_ms());
+            Guest { key: *id, is_of_host, idle }
+        });
+        let evicted = Guests { most, most_of_one }.admit(all).map_err(|Full| Refusal::BUSY)?;
+        let evicted = evicted.and_then(|id| self.associations.remove(&id));
+        self.evicted.extend(evicted.map(|one| one.connection));
         Ok(())
     }
 

@@ -18,7 +18,8 @@
 //! config       what a target is made with
 //! subsystem    what hosts connect to, and its namespaces
 //! portal       where hosts connect
-//! control      the controllers, on a thread of its own; loads: which shard has how much
+//! control      the controllers, on a thread of its own; guests: how many associations there may be;
+//!              loads: which shard has how much
 //! seed, shard  a thread: ring, connections, jobs; mail between them
 //! connection   one socket; dues: what its peer owes; solicited: how much it is asked for; room:
 //!              for what it receives; site: what it may use of its shard
@@ -69,6 +70,7 @@ mod control;
 mod counters;
 mod dues;
 mod execution;
+mod guests;
 mod identity;
 mod immediate;
 mod io;
@@ -128,6 +130,7 @@ pub use tenants::Usage;
 pub use witness::{Counts as EventCounts, Event, Happening, Why, Witness};
 
 use control::Control;
+use guests::Guests;
 use iscsi::Gate;
 use keeper::Keeper;
 use loads::Loads;
@@ -209,7 +212,10 @@ impl Target {
             target.subsystems().to_vec(),
             Arc::clone(&target.iscsi_portals),
             config.discovery_chap.clone(),
-            [config.limits.controllers, config.limits.host_controllers].map(usize::from),
+            Guests {
+                most: usize::from(config.limits.controllers),
+                most_of_one: usize::from(config.limits.host_controllers),
+            },
             config.shards,
         );
         let (keeper, thread) = Keeper::start()?;

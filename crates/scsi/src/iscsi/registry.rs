@@ -25,10 +25,13 @@ pub enum Placement {
     },
 }
 
+/// A session that there is.
 #[derive(Debug)]
-struct Known {
-    initiator: String,
-    target: Option<String>,
+pub struct Known {
+    /// Who has logged in.
+    pub initiator: String,
+    /// To what; `None` in a discovery session.
+    pub target: Option<String>,
     isid: [u8; 6],
     /// Tag of its portal group.
     group: u16,
@@ -36,26 +39,33 @@ struct Known {
     cids: Vec<u16>,
 }
 
-/// The sessions of a target, of all its portal groups.
-#[derive(Debug)]
+/// The sessions of a target, of all its portal groups. How many there may be, others know; there
+/// are fewer than numbers for them.
+#[derive(Debug, Default)]
 pub struct Registry {
     sessions: BTreeMap<u16, Known>,
     latest: u16,
-    most: usize,
-    most_of_one: usize,
-    evicted: Vec<u16>,
 }
 
 impl Registry {
-    /// No sessions yet, and never more than `most`, nor more than `most_of_one` of an initiator.
-    #[must_use]
-    pub const fn new(most: usize, most_of_one: usize) -> Self {
-        Self { sessions: BTreeMap::new(), latest: 0, most, most_of_one, evicted: Vec::new() }
+    /// The sessions, by their identifiers.
+    pub fn sessions(&self) -> impl Iterator<Item = (u16, &Known)> {
+        self.sessions.iter().map(|(tsih, known)| (*tsih, known))
     }
 
-    /// Discovery sessions that have ended to make room for others, each once.
-    pub fn take_evicted(&mut self) -> Vec<u16> {
-        std::mem::take(&mut self.evicted)
+    /// The session that ends when this identity begins another: one of an initiator port with a
+    /// portal group of a target (4.4.3: the ISID rule). Discovery sessions do not exclude one
+    /// another.
+    #[must_use]
+    pub fn replaced_by(&self, identity: &Identity, group: u16) -> Option<u16> {
+        let is_same = |known: &Known| {
+            known.target.is_some()
+                && known.target == identity.target
+                && known.initiator == identity.initiator
+                && known.isid == identity.isid
+                && known.group == group
+        };
+        self.sessions().find(|(_, known)| is_same(known)).map(|(tsih, _)| tsih)
     }
 
     /// Where a connection belongs that has come through a portal of this group and agreed on so
@@ -70,7 +80,7 @@ impl Registry {
         connections_max: u16,
     ) -> Result<Placement, LoginStatus> {
         if identity.tsih == 0 {
-            return self.begin(identity, group, connections_max);
+            return Ok(self.begin(identity, group, connections_max));
         }
         let known =
             self.sessions.get_mut(&identity.tsih).ok_or(LoginStatus::SessionDoesNotExist)?;
@@ -94,28 +104,11 @@ impl Registry {
         Ok(Placement::Joins { tsih: identity.tsih, replaces })
     }
 
-    // One session of an initiator port with a portal group of a target (4.4.3: the ISID rule);
-    // discovery sessions do not exclude one another.
-    fn begin(
-        &mut self,
-        identity: &Identity,
-        group: u16,
-        connections_max: u16,
-    ) -> Result<Placement, LoginStatus> {
-        let is_same = |known: &Known| {
-            known.target.is_some()
-                && known.target == identity.target
-                && known.initiator == identity.initiator
-                && known.isid == identity.isid
-                && known.group == group
-        };
-        let replaces =
-            self.sessions.iter().find(|(_, known)| is_same(known)).map(|(tsih, _)| *tsih);
+    fn begin(&mut self, identity: &Identity, group: u16, connections_max: u16) -> Placement {
+        let replaces = self.replaced_by(identity, group);
         if let Some(replaced) = replaces {
             self.sessions.remove(&replaced);
         }
-        self.make_room(&identity.initiator)?;
-        // There are fewer sessions than numbers.
         let mut tsih = self.latest;
         loop {
             tsih = tsih.wrapping_add(1);
@@ -133,24 +126,7 @@ impl Registry {
             cids: vec![identity.cid],
         };
         self.sessions.insert(tsih, known);
-        Ok(Placement::New { tsih, replaces })
-    }
-
-    // Initiators that do I/O are not kept out by others that ask which targets there are.
-    fn make_room(&mut self, initiator: &str) -> Result<(), LoginStatus> {
-        let own = self.sessions.values().filter(|known| known.initiator == *initiator).count();
-        if own >= self.most_of_one {
-            return Err(LoginStatus::OutOfResources);
-        }
-        if self.sessions.len() < self.most.min(usize::from(u16::MAX)) {
-            return Ok(());
-        }
-        let mut discovering = self.sessions.iter().filter(|(_, known)| known.target.is_none());
-        let first = discovering.next().map(|(tsih, _)| *tsih);
-        let tsih = first.ok_or(LoginStatus::OutOfResources)?;
-        self.sessions.remove(&tsih);
-        self.evicted.push(tsih);
-        Ok(())
+        Placement::New { tsih, replaces }
     }
 
     /// A connection has left its session; with the last of them the session is over.
@@ -197,7 +173,7 @@ mod tests {
 
     #[test]
     fn connections_join_the_session_that_they_name() {
-        let mut all = Registry::new(8, 8);
+        let mut all = Registry::default();
         assert_eq!(
             all.place(&identity(1, 0, 0), 1, 2),
             Ok(Placement::New { tsih: 1, replaces: None })
@@ -219,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_session_is_of_one_portal_group() {
-        let mut all = Registry::new(8, 8);
+        let mut all = Registry::default();
         let new = |tsih, replaces| Ok(Placement::New { tsih, replaces });
         assert_eq!(all.place(&identity(1, 0, 0), 1, 2), new(1, None));
         assert_eq!(all.place(&identity(1, 0, 0), 2, 2), new(2, None), "beside the other");
@@ -230,7 +206,7 @@ mod tests {
 
     #[test]
     fn whoever_comes_again_is_in_the_stead_of_the_one_before() {
-        let mut all = Registry::new(3, 3);
+        let mut all = Registry::default();
         for round in 0..1000_u16 {
             let Ok(Placement::New { tsih, replaces }) = all.place(&identity(1, 0, 0), 1, 1) else {
                 panic!("there is room in round {round}");
@@ -238,36 +214,16 @@ mod tests {
             assert_eq!(replaces, (round > 0).then(|| tsih - 1));
             assert_eq!(all.len(), 1);
         }
-        assert!(all.place(&identity(2, 0, 0), 1, 1).is_ok());
         let discovery = Identity { target: None, ..identity(3, 0, 0) };
-        assert!(matches!(all.place(&discovery, 1, 1), Ok(Placement::New { replaces: None, .. })));
-        assert_eq!(all.place(&discovery, 1, 1), Err(LoginStatus::OutOfResources));
-    }
-
-    #[test]
-    fn who_only_asks_which_targets_there_are_keeps_nobody_out() {
-        let mut all = Registry::new(3, 2);
-        let of = |name: &str, isid: u8, target: Option<&str>| Identity {
-            initiator: name.to_owned(),
-            target: target.map(str::to_owned),
-            ..identity(isid, 0, 0)
-        };
-        assert!(all.place(&of("iqn.a", 1, None), 1, 1).is_ok());
-        assert!(all.place(&of("iqn.a", 2, None), 1, 1).is_ok());
-        assert_eq!(all.place(&of("iqn.a", 3, None), 1, 1), Err(LoginStatus::OutOfResources));
-        assert!(all.place(&of("iqn.b", 1, Some("iqn.t")), 1, 1).is_ok());
-        assert!(all.place(&of("iqn.c", 1, Some("iqn.t")), 1, 1).is_ok(), "the first makes room");
-        assert_eq!(all.take_evicted(), [1]);
-        assert!(all.place(&of("iqn.d", 1, Some("iqn.t")), 1, 1).is_ok());
-        assert_eq!(all.take_evicted(), [2]);
-        let none_left = all.place(&of("iqn.e", 1, Some("iqn.t")), 1, 1);
-        assert_eq!(none_left, Err(LoginStatus::OutOfResources));
-        assert_eq!((all.len(), all.take_evicted()), (3, vec![]));
+        for _ in 0..2 {
+            let placed = all.place(&discovery, 1, 1);
+            assert!(matches!(placed, Ok(Placement::New { replaces: None, .. })));
+        }
     }
 
     #[test]
     fn identifiers_are_never_nothing() {
-        let mut all = Registry { latest: u16::MAX, ..Registry::new(8, 8) };
+        let mut all = Registry { latest: u16::MAX, ..Registry::default() };
         assert_eq!(
             all.place(&identity(1, 0, 0), 1, 1),
             Ok(Placement::New { tsih: 1, replaces: None })

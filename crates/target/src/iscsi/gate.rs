@@ -8,6 +8,7 @@ use scsi::iscsi::{
     Admission, Chap, Identity, LoginStatus, Nonce, Placement, Registry, TargetRecord,
 };
 
+use super::super::guests::{Full, Guest, Guests};
 use super::super::loads::Loads;
 use super::super::portal::Portal;
 use super::super::subsystem::Subsystem;
@@ -20,6 +21,9 @@ pub(crate) struct Gate {
     /// What discovery sessions have to prove.
     discovery: Option<Chap>,
     registry: Registry,
+    guests: Guests,
+    /// Discovery sessions that have ended to make room for others.
+    evicted: Vec<u16>,
     /// The shard of each session.
     homes: BTreeMap<u16, u16>,
     /// The thread that it works for, where discovery sessions live.
@@ -38,14 +42,16 @@ impl Gate {
         subsystems: Vec<Arc<Subsystem>>,
         portals: Arc<[Arc<Portal>]>,
         discovery: Option<Chap>,
-        [sessions_max, host_sessions_max]: [usize; 2],
+        guests: Guests,
         own: u16,
     ) -> Self {
         Self {
             subsystems,
             portals,
             discovery,
-            registry: Registry::new(sessions_max, host_sessions_max),
+            registry: Registry::default(),
+            guests,
+            evicted: Vec::new(),
             homes: BTreeMap::new(),
             own,
         }
@@ -100,6 +106,9 @@ impl Gate {
         connections_max: u16,
         loads: &mut Loads,
     ) -> Result<Place, LoginStatus> {
+        if identity.tsih == 0 {
+            self.make_room(identity, port.number())?;
+        }
         let placement = self.registry.place(identity, port.number(), connections_max)?;
         let home = match placement {
             Placement::Joins { tsih, .. } => {
@@ -123,9 +132,27 @@ impl Gate {
         Ok(Place { home, placement })
     }
 
+    // For a session in whose stead no other ends. Those that only ask which targets there are end
+    // in the order in which they came.
+    fn make_room(&mut self, identity: &Identity, group: u16) -> Result<(), LoginStatus> {
+        let replaced = self.registry.replaced_by(identity, group);
+        let others = self.registry.sessions().filter(|(tsih, _)| Some(*tsih) != replaced);
+        let all = others.map(|(key, known)| Guest {
+            key,
+            is_of_host: known.initiator == identity.initiator,
+            idle: known.target.is_none().then_some(0),
+        });
+        let evicted = self.guests.admit(all).map_err(|Full| LoginStatus::OutOfResources)?;
+        if let Some(tsih) = evicted {
+            self.registry.ended(tsih);
+            self.evicted.push(tsih);
+        }
+        Ok(())
+    }
+
     /// Discovery sessions that are over because others need their place, each once.
     pub(crate) fn take_evicted(&mut self) -> Vec<u16> {
-        self.registry.take_evicted()
+        std::mem::take(&mut self.evicted)
     }
 
     // A session is not there any more; where it was.
@@ -169,5 +196,39 @@ impl Gate {
             portal.reached(local).map(|address| format!("{address},{}", portal.number))
         };
         self.portals.iter().filter_map(reached).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_only_asks_which_targets_there_are_keeps_nobody_out() {
+        let address = "127.0.0.1:3260".parse().expect("an address");
+        let portals: Arc<[_]> = vec![Arc::new(Portal::new(1, address))].into();
+        let guests = Guests { most: 3, most_of_one: 2 };
+        let mut gate = Gate::new(Vec::new(), Arc::clone(&portals), None, guests, 2);
+        let mut loads = Loads::new(2);
+        let mut comes = |initiator: &str, isid: u8, target: Option<&str>| {
+            let (initiator, target) = (initiator.to_owned(), target.map(str::to_owned));
+            let identity = Identity { initiator, target, isid: [isid; 6], tsih: 0, cid: 0 };
+            let port = Port::new(&portals, 0).expect("there is one");
+            let placed = gate.place(&identity, &port, 1, &mut loads).map(|place| place.placement);
+            (placed, gate.take_evicted())
+        };
+        let new = |tsih| Ok(Placement::New { tsih, replaces: None });
+        let full = Err(LoginStatus::OutOfResources);
+        assert_eq!(comes("iqn.a", 1, None), (new(1), vec![]));
+        assert_eq!(comes("iqn.a", 2, None), (new(2), vec![]));
+        assert_eq!(comes("iqn.a", 3, None), (full, vec![]), "it has as many as a host may");
+        let disk = Some("iqn.t");
+        assert_eq!(comes("iqn.b", 1, disk), (new(3), vec![]));
+        assert_eq!(comes("iqn.c", 1, disk), (new(4), vec![1]), "the first makes room");
+        assert_eq!(comes("iqn.d", 1, disk), (new(5), vec![2]));
+        assert_eq!(comes("iqn.e", 1, disk), (full, vec![]));
+        // Who comes again is in the stead of the one before, and needs no room.
+        let again = Ok(Placement::New { tsih: 6, replaces: Some(5) });
+        assert_eq!(comes("iqn.d", 1, disk), (again, vec![]));
     }
 }
