@@ -119,7 +119,8 @@ impl Supervisor<'_> {
                 arena.space.lock_all = call.args[0] & 2 != 0;
                 arena.space.populate_all = arena.space.lock_all && !on_fault;
                 let all = arena.space.regions.all();
-                (all.iter().map(|piece| (piece.start, piece.end)).collect(), call.args[0] & 1 != 0)
+                let given = all.iter().filter(|piece| !piece.traits.in_stock);
+                (given.map(|piece| (piece.start, piece.end)).collect(), call.args[0] & 1 != 0)
             }
             nr::MUNLOCKALL => {
                 (arena.space.lock_all, arena.space.populate_all) = (false, false);

@@ -25,6 +25,7 @@ use super::moves::Move;
 use super::protocol::command;
 use super::request::MapRequest;
 use super::shared::Tables;
+use super::stock::Stock;
 use sys::maps;
 
 /// A command sent to the helper whose reply is awaited.
@@ -36,6 +37,8 @@ pub(crate) enum Pending {
     Move(Move),
     /// Its old place is to be gone.
     Vacate(Move),
+    /// Memory from `start` on that nobody has asked for yet.
+    Stock { start: u64 },
     /// The helper changes its rights before the program does by the call `id`.
     Follow { id: u64 },
     /// Ranges that nobody is to touch until a fork.
@@ -106,6 +109,8 @@ pub(crate) struct Space {
     pub(crate) populate_all: bool,
     /// Addresses that a thread is about to unmap.
     pub(crate) leaving: Vec<(u32, u64, u64)>,
+    /// Mapped, and not given to the program.
+    pub(crate) stock: Stock,
 }
 
 /// What is known of its program.
@@ -170,6 +175,7 @@ impl Arena {
                 lock_all: false,
                 populate_all: false,
                 leaving: Vec::new(),
+                stock: Stock::default(),
             },
             image: ImageMarks {
                 fork_entry: birth.fork_entry,

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! mmap    new memory            place -> helper maps it there -> watch -> answer the address
+//!         little of it          from the stock, mapped before
 //! mremap  grow                  in place by the kernel itself, else a new place and a copy
 //! munmap, madvise DONTNEED/FREE forget the contents; zeros from now on
 //! mlock                         resident, and no victim
@@ -68,6 +69,12 @@ impl Supervisor<'_> {
         if loader.is_some_and(|loader| loader.takes(call.return_to, bytes)) {
             return Ok(self.kernel.listener.proceed(call.id)?);
         }
+        if self.answers_from_stock(slot, call, bytes)? {
+            return Ok(());
+        }
+        let Some(arena) = self.people.arenas[slot].as_mut() else {
+            return Ok(());
+        };
         let replace = fixed && flags & MAP_FIXED_NOREPLACE == 0;
         let hint = address.next_multiple_of(PAGE);
         let start = if replace {
@@ -178,8 +185,8 @@ impl Supervisor<'_> {
         self.preserve(slot, start, end);
     }
 
-    // The first address at or after `at` that may hold something: it has a state word, or memory.
-    fn next_used(&self, slot: usize, at: u64, end: u64) -> Option<u64> {
+    /// The first address at or after `at` that may hold something: it has a state word, or memory.
+    pub(crate) fn next_used(&self, slot: usize, at: u64, end: u64) -> Option<u64> {
         if at >= end {
             return None;
         }
@@ -243,6 +250,10 @@ impl Supervisor<'_> {
         let answered = match pending {
             Pending::Map { id, thread, start, bytes, attempts, request } => {
                 self.new_memory(slot, (id, thread), (start, bytes), (attempts, request), result)
+            }
+            Pending::Stock { start } => {
+                self.stocked(slot, start, result);
+                Ok(())
             }
             Pending::Move(moving) => self.place_prepared(slot, moving, result),
             Pending::Vacate(moving) => self.move_now(slot, moving),

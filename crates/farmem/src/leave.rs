@@ -40,7 +40,7 @@ impl Supervisor<'_> {
             return Ok(self.kernel.listener.proceed(call.id)?);
         };
         let arena = self.people.arenas[slot].as_ref();
-        if !arena.is_some_and(|arena| arena.send(command::LEAVE, 0, &[0]).is_ok()) {
+        if arena.is_none_or(|arena| arena.send(command::LEAVE, 0, &[0]).is_err()) {
             return Ok(self.kernel.listener.proceed(call.id)?);
         }
         let until_ns = self.now_ns() + WAIT_NS;

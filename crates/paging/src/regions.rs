@@ -23,6 +23,8 @@ pub struct Traits {
     pub wipe_on_fork: bool,
     /// A forked child does not see it at all (`MADV_DONTFORK`).
     pub not_on_fork: bool,
+    /// The program has not been given it yet.
+    pub in_stock: bool,
 }
 
 /// A piece of a region.

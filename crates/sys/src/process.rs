@@ -200,6 +200,15 @@ pub fn is_thread_of(tid: u32, pid: u32) -> bool {
     unsafe { libc::syscall(libc::SYS_tgkill, pid, tid, 0) == 0 }
 }
 
+/// Whether there is a limit to the addresses of process `pid` (`RLIMIT_AS`).
+#[must_use]
+pub fn limits_addresses(pid: u32) -> bool {
+    // proc_pid_limits(5).
+    let limits = std::fs::read_to_string(format!("/proc/{pid}/limits")).unwrap_or_default();
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"));
+    line.is_none_or(|line| line.split_whitespace().next() != Some("unlimited"))
+}
+
 /// Threads of process `pid`; `None` when it is gone.
 #[must_use]
 pub fn thread_count(pid: u32) -> Option<u64> {

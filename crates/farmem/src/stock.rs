@@ -1,0 +1,191 @@
+//! Memory that is mapped before the program asks for it.
+//!
+//! ```text
+//! mmap -> a piece of the stock -> answer
+//!               └─ it runs low -> the helper maps more, and nobody waits
+//! ```
+//!
+//! A call for which the helper maps memory takes four changes of threads, one that is answered from
+//! the stock two. The stock is managed memory as all other, but that the program has not been given
+//! it yet. Its traits say so: what the program unmaps, or maps over, is no stock any more. A forked
+//! child has none.
+
+use paging::regions::{Regions, Traits};
+use sys::seccomp::Notification;
+
+use super::RunError;
+use super::arena::{Pending, Space};
+use super::request::MapRequest;
+use super::supervisor::Supervisor;
+
+/// Bytes that are mapped at a time.
+const STOCK_BYTES: u64 = 16 << 20;
+/// More is mapped when there is less.
+const LOW_BYTES: u64 = 4 << 20;
+/// What is larger gets a place of its own, with room to grow.
+const PIECE_MAX: u64 = 2 << 20;
+/// Calls before the first stock: most programs make few.
+const CALLS_MIN: u32 = 8;
+
+const READ_WRITE: u64 = 3;
+const MAP_FIXED: u64 = 0x10;
+const MAP_POPULATE: u64 = 0x8000;
+const MAP_FIXED_NOREPLACE: u64 = 0x10_0000;
+
+/// What a process has in stock.
+#[derive(Debug, Default)]
+pub(crate) struct Stock {
+    /// Start and end of each piece, as far as is known.
+    pieces: Vec<(u64, u64)>,
+    /// Calls that could have been answered from it.
+    calls: u32,
+    is_coming: bool,
+    /// There is no room for it, or it counts against a limit of the program.
+    is_refused: bool,
+}
+
+impl Stock {
+    fn bytes(&self) -> u64 {
+        self.pieces.iter().map(|(start, end)| end - start).sum()
+    }
+
+    // The addresses of so many bytes of it, which are the program's from now on.
+    fn take(&mut self, regions: &mut Regions, bytes: u64) -> Option<u64> {
+        for (start, end) in std::mem::take(&mut self.pieces) {
+            let there = regions.pieces(start, end).into_iter();
+            let there = there.filter(|piece| piece.traits.in_stock);
+            self.pieces.extend(there.map(|piece| (piece.start, piece.end)));
+        }
+        let fits = |&(start, end): &(u64, u64)| end - start >= bytes;
+        let place = self.pieces.iter().position(fits)?;
+        let (first, end) = self.pieces[place];
+        let start = end - bytes;
+        if start == first {
+            self.pieces.remove(place);
+        } else {
+            self.pieces[place].1 = start;
+        }
+        regions.mark(start, end, |traits| *traits = Traits::default());
+        Some(start)
+    }
+}
+
+// The traits of what is in stock.
+const fn into_stock(traits: &mut Traits) {
+    traits.in_stock = true;
+    traits.not_on_fork = true;
+}
+
+impl Supervisor<'_> {
+    /// Answers a call for new memory from the stock; whether it could.
+    ///
+    /// # Errors
+    /// When the kernel refuses the answer.
+    pub(crate) fn answers_from_stock(
+        &mut self,
+        slot: usize,
+        call: &Notification,
+        bytes: u64,
+    ) -> Result<bool, RunError> {
+        let [address, _, protection, flags, ..] = call.args;
+        let Some(arena) = self.people.arenas[slot].as_mut() else { return Ok(false) };
+        let is_plain = flags & (MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_POPULATE) == 0;
+        let is_for_it = address == 0
+            && bytes <= PIECE_MAX
+            && protection == READ_WRITE
+            && is_plain
+            && !arena.space.lock_all;
+        if !is_for_it {
+            return Ok(false);
+        }
+        let Space { regions, stock, .. } = &mut arena.space;
+        let start = stock.take(regions, bytes);
+        stock.calls = stock.calls.saturating_add(1);
+        self.restock(slot);
+        let Some(start) = start else { return Ok(false) };
+        if self.next_used(slot, start, start + bytes).is_some() {
+            // The program has written there, though it was given nothing.
+            self.empty(slot, start, bytes);
+        }
+        self.kernel.listener.answer(call.id, start.cast_signed())?;
+        Ok(true)
+    }
+
+    fn restock(&mut self, slot: usize) {
+        let Some(arena) = self.people.arenas[slot].as_mut() else { return };
+        let stock = &mut arena.space.stock;
+        let is_low = stock.calls >= CALLS_MIN && stock.bytes() < LOW_BYTES;
+        if !is_low || stock.is_coming || stock.is_refused {
+            return;
+        }
+        // Should there be none, this is not tried again.
+        stock.is_refused = true;
+        if sys::process::limits_addresses(arena.tgid) {
+            return;
+        }
+        let Some(start) = arena.space.regions.place(STOCK_BYTES) else { return };
+        arena.space.regions.mark(start, start + STOCK_BYTES, into_stock);
+        let request =
+            MapRequest { protection: READ_WRITE, fixed: false, only_there: true, populates: false };
+        let has_room = arena.open(&self.kernel.tables, start, STOCK_BYTES) == 0;
+        let pending = Pending::Stock { start };
+        if !has_room || arena.map(start, STOCK_BYTES, request, pending).is_err() {
+            arena.call_off(&self.kernel.tables, start, STOCK_BYTES);
+            return;
+        }
+        (arena.space.stock.is_coming, arena.space.stock.is_refused) = (true, false);
+    }
+
+    /// The helper has mapped a stock, or has not.
+    pub(crate) fn stocked(&mut self, slot: usize, start: u64, result: i64) {
+        let Some(arena) = self.people.arenas[slot].as_mut() else { return };
+        arena.space.stock.is_coming = false;
+        if result < 0 {
+            arena.space.stock.is_refused = true;
+            arena.call_off(&self.kernel.tables, start, STOCK_BYTES);
+            return;
+        }
+        arena.space.stock.pieces.push((start, start + STOCK_BYTES));
+        self.watch(slot, start, STOCK_BYTES);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use paging::regions::PAGE;
+
+    use super::*;
+
+    // Sixteen pages in stock from page 16 on.
+    fn stocked() -> (Regions, Stock) {
+        let window = (0, 64 * PAGE);
+        let mut regions = Regions::new(0, 64 * PAGE, [window; 3]);
+        let (start, end) = (16 * PAGE, 32 * PAGE);
+        regions.map(start, end, Traits::default());
+        regions.mark(start, end, into_stock);
+        (regions, Stock { pieces: vec![(start, end)], ..Stock::default() })
+    }
+
+    #[test]
+    fn what_is_taken_is_the_programs_and_the_rest_is_not() {
+        let (mut regions, mut stock) = stocked();
+        assert_eq!(stock.take(&mut regions, 4 * PAGE), Some(28 * PAGE));
+        assert_eq!(stock.take(&mut regions, 12 * PAGE), Some(16 * PAGE));
+        assert_eq!((stock.take(&mut regions, PAGE), stock.bytes()), (None, 0));
+        let pieces = regions.pieces(0, 64 * PAGE);
+        assert!(pieces.iter().all(|piece| piece.traits == Traits::default()), "{pieces:?}");
+        assert!(regions.covers(16 * PAGE, 32 * PAGE));
+    }
+
+    #[test]
+    fn what_the_program_unmaps_or_maps_over_is_not_given_again() {
+        let (mut regions, mut stock) = stocked();
+        regions.unmap(30 * PAGE, 32 * PAGE);
+        regions.map(20 * PAGE, 24 * PAGE, Traits::default());
+        assert_eq!(stock.take(&mut regions, 8 * PAGE), None, "no piece is as long");
+        assert_eq!(stock.bytes(), 10 * PAGE);
+        assert_eq!(stock.take(&mut regions, 6 * PAGE), Some(24 * PAGE));
+        assert_eq!(stock.take(&mut regions, 4 * PAGE), Some(16 * PAGE));
+        assert_eq!(stock.take(&mut regions, PAGE), None);
+    }
+}
