@@ -144,6 +144,7 @@ fn run(command: &Command) -> Result<bool, Failure> {
             writes::overwrite(flags);
             Ok(true)
         }
+        Command::Asks(flags) => overhead::asks(flags).map(|()| true),
         Command::Baseline(flags) => touch::baseline(flags).map(|()| true),
     }
 }

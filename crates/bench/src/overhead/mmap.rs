@@ -1,4 +1,7 @@
 //! Mapping and unmapping memory, which afar answers instead of the kernel.
+//!
+//! Both calls of a pair wait for the supervisor to be asked and to answer. What that takes is
+//! measured with a supervisor that does nothing else, in the same rounds.
 
 use serde_json::{Map, Value, json};
 
@@ -6,38 +9,72 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::far::Place;
 use crate::python;
-use crate::report::{Found, Table};
+use crate::report::{Bound, Found, Table, Verdict};
 use crate::stats::{Spread, float};
 
+use super::asked;
+
 const SIZES: [(u64, &str); 2] = [(64 << 10, "64 KiB"), (1 << 20, "1 MiB")];
+/// A pair at most, in nanoseconds, and over two questions and a native pair.
+const PAIR_MAX_NS: f64 = 30_000.0;
+const RATIO_MAX: f64 = 2.5;
+
+/// What is timed.
+#[derive(Debug, Clone)]
+enum Variant {
+    /// A call that a bare supervisor is asked about.
+    Asked,
+    /// Pairs of so many bytes.
+    Pairs(u64, Place),
+}
 
 pub(super) fn run(context: &Context) -> Result<Found, Failure> {
     let pairs = context.size(20_000, 1_000);
-    let variants = SIZES
-        .iter()
-        .flat_map(|&(bytes, _)| [Place::Native, Place::far(&[])].map(|place| (bytes, place)));
-    let variants: Vec<(u64, Place)> = variants.collect();
-    let runs = context.alternate("overhead, mmap", &variants, |(bytes, place)| {
-        Ok(float(python::map(context, place, *bytes, pairs)?))
+    let pairs_of = |&(bytes, _): &(u64, &str)| {
+        [Place::Native, Place::far(&[])].map(|place| Variant::Pairs(bytes, place))
+    };
+    let variants: Vec<Variant> =
+        [Variant::Asked].into_iter().chain(SIZES.iter().flat_map(pairs_of)).collect();
+    let runs = context.alternate("overhead, mmap", &variants, |variant| match variant {
+        Variant::Asked => asked::round_trip(context, pairs),
+        Variant::Pairs(bytes, place) => Ok(float(python::map(context, place, *bytes, pairs)?)),
     })?;
-    let mut table = Table::new(&["mmap and munmap, ns per pair", "native", "afar", "ratio"]);
+    let (asked, pairs_of) = (&runs[0], &runs[1..]);
+    let header = ["mmap and munmap, ns per pair", "native", "afar", "over bare questions"];
+    let mut table = Table::new(&header);
     let mut results = Map::new();
-    for ((_, name), pair) in SIZES.iter().zip(runs.chunks_exact(2)) {
-        let ratio = Spread::ratio(&pair[1], &pair[0]);
+    let mut verdicts = Vec::new();
+    for ((_, name), pair) in SIZES.iter().zip(pairs_of.chunks_exact(2)) {
+        let least: Vec<f64> =
+            asked.iter().zip(&pair[0]).map(|(asked, native)| 2.0 * asked + native).collect();
+        let ratio = Spread::ratio(&pair[1], &least);
         let spread = |values: &[f64]| Spread::of(values.iter().copied());
         let (native, far) = (spread(&pair[0]), spread(&pair[1]));
-        table.row(vec![(*name).to_owned(), native.show(0), far.show(0), ratio.show(1)]);
+        table.row(vec![(*name).to_owned(), native.show(0), far.show(0), ratio.show(2)]);
         let row = json!({"native_ns": native.json(), "afar_ns": far.json(), "ratio": ratio.json()});
         results.insert((*name).to_owned(), row);
+        let verdict = |what: &str, value, most, unit| Verdict {
+            what: format!("{name}: {what}"),
+            value,
+            bound: Bound::AtMost(most),
+            unit,
+        };
+        verdicts.push(verdict("a pair", far.median, PAIR_MAX_NS, "ns"));
+        let over = "a pair over two bare questions and a native pair";
+        verdicts.push(verdict(over, ratio.median, RATIO_MAX, ""));
     }
+    let asked = Spread::of(asked.iter().copied());
+    results.insert("asked_ns".to_owned(), asked.json());
     Ok(Found {
         name: "mmap",
         settings: json!({"pair_count": pairs}),
         results: Value::Object(results),
         text: format!(
-            "{}CPython's mmap module, its own cost included; untouched memory\n",
-            table.text()
+            "{}a call that a bare supervisor is asked about: {} ns\n\
+             CPython's mmap module, its own cost included; untouched memory\n",
+            table.text(),
+            asked.show(0)
         ),
-        verdicts: Vec::new(),
+        verdicts,
     })
 }

@@ -1,5 +1,6 @@
 //! What afar costs where it delays nothing.
 
+mod asked;
 mod fault;
 mod local;
 mod mmap;
@@ -9,6 +10,7 @@ use crate::failure::Failure;
 use crate::flags::Part;
 use crate::report::{Found, Report};
 
+pub(crate) use asked::asks;
 pub(crate) use local::rate;
 
 type Run = fn(&Context) -> Result<Found, Failure>;
