@@ -35,7 +35,7 @@ Ctrl-C ends it with what was measured until then. Runs of programs with far memo
 same command goes on from there, and runs nothing a second time.
 
 Exit status: 0 it was measured, whether or not it agrees with the paper; 1 it failed; 2 bad usage;
-130 interrupted.
+4 a run that it is made of is invalid; 130 interrupted.
 
 Example: afar reproduce guz-fig7 --quick";
 

@@ -95,4 +95,5 @@ A case that the target has no part for (digests, CHAP) is not offered, and never
 Exit status: 0 every case that was tried is as stated; 1 some are not, or the target cannot be
 reached; 2 bad usage; 130 it was interrupted, and what was seen until then is written.
 
-Example: afar torture nvme+tcp://127.0.0.1/nqn.2026-11.local.afar:disk --allow-writes --quick";
+Example: afar torture nvme+tcp://127.0.0.1/nqn.2026-11.local.afar:0923dd2db942:disk \\
+           --allow-writes --quick";

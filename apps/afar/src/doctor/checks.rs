@@ -160,7 +160,7 @@ fn swap_engine() -> Check {
     match swap::probe() {
         Ok(()) => Check::ok(name, "can be used"),
         Err(error) => Check::no(name, sentence(&error))
-            .needed_for("static programs, and one budget for a whole tree of any programs"),
+            .needed_for("shared memory, and one budget for whatever the kernel can swap"),
     }
 }
 

@@ -59,7 +59,7 @@ fn help_shows_what_users_need_and_hides_the_rest() {
         assert!(!help.contains(hidden), "{help}");
     }
     let help = stdout(&afar(["run", "--help"]));
-    for wanted in ["4096 bytes and 4kB = 1000", "127 not found", "Example: afar run"] {
+    for wanted in ["4096 bytes, 4kB = 4000", "127 not found", "Example: afar run"] {
         assert!(help.contains(wanted), "{wanted} is missing in {help}");
     }
 }

@@ -93,4 +93,4 @@ const NOTES: &str = "\
 Exit status: 0 detached, with everything on the medium; 1 not, or the target cannot be reached;
 2 bad usage; 3 this machine does not let it mount.
 
-Example: afar attach nvme+tcp://10.0.0.2/nqn.2026-11.local.afar:disk /mnt/flash";
+Example: afar attach nvme+tcp://10.0.0.2/nqn.2026-11.local.afar:0923dd2db942:disk /mnt/flash";

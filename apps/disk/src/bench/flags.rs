@@ -204,7 +204,8 @@ not done here, is an error; draws are as with norandommap.
 Exit status: 0 every request was answered, with the right bytes; 1 some were not, or the disk cannot
 be reached; 2 bad usage; 130 a sweep was interrupted, and its points until then are written.
 
-Example: afar bench nvme+tcp://10.0.0.2/nqn.2026-11.local.afar:disk --iodepth 32 --runtime 30s";
+Example: afar bench nvme+tcp://10.0.0.2/nqn.2026-11.local.afar:0923dd2db942:disk \\
+           --iodepth 32 --runtime 30s";
 
 /// How much more often some places are asked for than others; all alike if `None`.
 #[derive(Debug, Clone, Copy, PartialEq)]

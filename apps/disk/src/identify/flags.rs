@@ -27,7 +27,10 @@ pub struct IdentifyFlags {
 }
 
 const NOTES: &str = "\
-Names of what it shows are those of nvme(1) or of SCSI, as the specifications have them.
+Names of what it shows are those of nvme(1) or of SCSI, as the specifications have them. `afar
+discover` lists what a target serves.
 
-Example: afar identify nvme+tcp://10.0.0.2/nqn.2026-11.local.afar:disk
-         afar identify iscsi://10.0.0.2/iqn.2026-11.local.afar:disk/0";
+Exit status: 0 it is shown; 1 it cannot be reached or refuses; 2 bad usage.
+
+Example: afar identify nvme+tcp://10.0.0.2/nqn.2026-11.local.afar:0923dd2db942:disk
+         afar identify iscsi://10.0.0.2/iqn.2026-11.local.afar:0923dd2db942:disk/0";

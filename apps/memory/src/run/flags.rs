@@ -86,8 +86,9 @@ pub struct RunFlags {
     pub(crate) like: Option<Like>,
 
     /// What holds the memory: arena, a memory file inside the program, for exact delays and
-    /// budgets; or swap, the kernel's swap space, for every program there is: the whole tree,
-    /// static programs too; needs root, and the delay comes on top of the kernel's own 4 to 9 us
+    /// budgets; or swap, the kernel's swap space, for whatever the kernel can swap, shared memory
+    /// included, with one budget for the whole tree; swap needs root, and its delay comes on top of
+    /// the kernel's own 4 to 9 us
     #[arg(long, value_name = "ENGINE", value_parser = engine(), default_value = "arena")]
     #[arg(help_heading = MECHANISM)]
     pub(crate) engine: EngineKind,
@@ -163,8 +164,8 @@ const MECHANISM: &str = "Mechanism";
 const OUTPUT: &str = "Output";
 
 const RUN_NOTES: &str = "\
-Units: 4k, 4KiB = 4096 bytes and 4kB = 1000, as in fio; 40Gbps, 40Gb/s = 40 x 10^9 bits per
-second; times in ns, us, ms, s.
+Units: 4k, 4KiB = 4096 bytes, 4kB = 4000 (4096 in fio); 40Gbps, 40Gb/s = 40 x 10^9 bits per second;
+times in ns, us, ms, s.
 
 Exit status: that of the program; 128+N if signal N ended it; 126 not executable; 127 not found;
 125 afar failed; 4 the program ended by itself and the run is invalid, because less than 90 % of its
@@ -196,7 +197,8 @@ pub(crate) enum Like {
 pub(crate) enum Trap {
     /// bpf where it can be used, else userfaultfd
     Auto,
-    /// A BPF program in the kernel: about 1 us a fault; needs CAP_BPF and CAP_PERFMON
+    /// A BPF program in the kernel: about 1 us a fault; needs CAP_BPF, CAP_PERFMON,
+    /// CAP_SYS_NICE and CAP_SYS_PTRACE
     Bpf,
     /// userfaultfd: about 10 us a fault; needs access to /dev/userfaultfd
     Userfaultfd,
