@@ -11,7 +11,7 @@ use crate::Scratch;
 use crate::hostile::{answer, ic_req};
 use crate::initiators::{Client, serve_namespace};
 use crate::remote::{memory, serve};
-use crate::reservations::{BLOCK, CONFLICT, Raw};
+use crate::reservations::{BLOCK, CONFLICT, Raw, Slow};
 
 fn ask(raw: &mut Raw, cid: u16, command: Admin) {
     let (data, direction) = (Data::None, Direction::None);
@@ -112,6 +112,24 @@ fn compare_and_write_is_done_as_one() {
         assert_eq!(do_both(&mut host, &both(&zeros, &twos)), [DIFFERENT, FAILED]);
         assert_eq!(do_both(&mut host, &both(&ones, &zeros)), [Status::SUCCESS; 2], "not written");
     }
+    target.stop().expect("it has not failed");
+}
+
+// What was compared is held until the second has written: nobody else's write begins before.
+#[test]
+fn what_was_compared_is_held_until_it_is_written() {
+    let slow = Slow::new();
+    let target = serve(Arc::clone(&slow) as _, 2, Limits::default());
+    let [mut a, mut b] = [[1; 16], [2; 16]].map(|id| Raw::connect(&target, id));
+    let (zeros, ones) = (block(0), block(1));
+    let (compare, write) = (Io::Compare(FIRST), Io::Write(FIRST));
+    let mut halves = half(0, Fused::First, compare, &zeros, true);
+    halves.extend(half(1, Fused::Second, write, &ones, true));
+    a.io.write_all(&halves).expect("it takes it");
+    slow.wait_for_a_write();
+    assert_eq!(b.write(), Status::SUCCESS);
+    assert_eq!(ends(&mut a, &[&zeros, &ones], 2), [Status::SUCCESS; 2]);
+    assert_eq!(slow.writes(), ["begins", "ends", "begins", "ends"]);
     target.stop().expect("it has not failed");
 }
 

@@ -2,8 +2,8 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use backend::{Backend, BackendUri, Claim, Failure, Geometry, Operation, Request, Start};
 use nvme::{
@@ -273,19 +273,30 @@ fn data_that_comes_too_late_is_not_written() {
 }
 
 /// A device whose writes take their time.
-struct Slow {
+pub(crate) struct Slow {
     inner: Arc<dyn Backend>,
     has_begun: AtomicBool,
     has_ended: AtomicBool,
+    /// Of each write when it begins, and when it ends.
+    writes: Mutex<Vec<&'static str>>,
 }
 
 impl Slow {
-    fn new() -> Arc<Self> {
+    pub(crate) fn new() -> Arc<Self> {
         let [has_begun, has_ended] = [(); 2].map(|()| AtomicBool::new(false));
-        Arc::new(Self { inner: memory(), has_begun, has_ended })
+        Arc::new(Self { inner: memory(), has_begun, has_ended, writes: Mutex::default() })
     }
 
-    fn wait_for_a_write(&self) {
+    fn note(&self, what: &'static str) {
+        self.writes.lock().expect("nobody panics with it").push(what);
+    }
+
+    /// What has become of writes, in order.
+    pub(crate) fn writes(&self) -> Vec<&'static str> {
+        self.writes.lock().expect("nobody panics with it").clone()
+    }
+
+    pub(crate) fn wait_for_a_write(&self) {
         while !self.has_begun.load(Ordering::Acquire) {
             std::thread::yield_now();
         }
@@ -306,16 +317,20 @@ impl Backend for Slow {
         if !matches!(request.operation, Operation::Write { .. }) {
             return start;
         }
+        self.note("begins");
         self.has_begun.store(true, Ordering::Release);
         Start { not_before_ns: now_ns + 300_000_000, ..start }
     }
 
     fn end(
         &self,
-        _request: &Request,
+        request: &Request,
         result: Result<(), Failure>,
         _now_ns: u64,
     ) -> Result<(), Failure> {
+        if matches!(request.operation, Operation::Write { .. }) {
+            self.note("ends");
+        }
         self.has_ended.store(true, Ordering::Release);
         result
     }
