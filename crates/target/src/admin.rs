@@ -8,6 +8,7 @@ use nvme::{Change, Command, Direction, Fabrics, Queue, Reply, Slot, Status, Subm
 use backend::Job;
 use backend::{Failure, Operation, Request};
 
+use super::aborts::Aborts;
 use super::site::{Abort, Order, Owner, Site, Tag};
 use super::subsystem::Namespace;
 
@@ -21,48 +22,24 @@ pub(crate) struct Admin {
     flushing: Option<Arc<Namespace>>,
     /// One of them has failed.
     has_failed: bool,
-    /// Aborts of commands of I/O queues, and how many there have been.
-    aborts: Vec<Aborting>,
-    abort_count: u64,
+    aborts: Aborts<Slot>,
 }
-
-/// An Abort that is not answered before every shard has looked: what one of them says later could
-/// be taken for an answer to the next.
-struct Aborting {
-    serial: u64,
-    slot: Slot,
-    /// Shards that have not looked.
-    left: u16,
-    /// One has ended the command.
-    was: bool,
-}
-
-/// Aborts at once (ACL).
-const ABORTS_MOST: usize = 4;
 
 impl Admin {
-    pub(crate) const fn new(controller: u16) -> Self {
+    pub(crate) fn new(controller: u16) -> Self {
         Self {
             controller,
             flushes: VecDeque::new(),
             flushing: None,
             has_failed: false,
-            aborts: Vec::new(),
-            abort_count: 0,
+            aborts: Aborts::default(),
         }
     }
 
     /// A shard has looked for a command, and ended it or not; once all have, the Abort and whether
     /// the command was ended.
     pub(crate) fn aborted(&mut self, serial: u64, was: bool) -> Option<(Slot, bool)> {
-        let place = self.aborts.iter().position(|own| own.serial == serial)?;
-        let own = &mut self.aborts[place];
-        (own.left, own.was) = (own.left - 1, own.was || was);
-        if own.left > 0 {
-            return None;
-        }
-        let Aborting { slot, was, .. } = self.aborts.swap_remove(place);
-        Some((slot, was))
+        self.aborts.looked(serial, was)
     }
 
     /// Does a command; how many jobs that has begun.
@@ -93,21 +70,18 @@ impl Admin {
                 of.inspect(|of| queue.complete(*of, Status::ABORTED_BY_REQUEST, 0, out));
                 queue.complete(slot, Status::SUCCESS, u64::from(of.is_none()), out);
             }
-            Reply::Abort { .. } if self.aborts.len() == ABORTS_MOST => {
-                queue.complete(slot, Status::ABORT_LIMIT.do_not_retry(), 0, out);
-            }
-            Reply::Abort { queue, cid } => {
-                self.abort_count += 1;
-                let (serial, controller) = (self.abort_count, self.controller);
-                let (left, was) = (site.rules.shards, false);
-                self.aborts.push(Aborting { serial, slot, left, was });
-                site.wishes.orders.push(Order::Abort(Abort { controller, queue, cid, serial }));
-            }
+            Reply::Abort { queue: of, cid } => match self.aborts.begin(slot, site.rules.shards) {
+                None => queue.complete(slot, Status::ABORT_LIMIT.do_not_retry(), 0, out),
+                Some(serial) => {
+                    let controller = self.controller;
+                    let abort = Abort { controller, queue: of, cid, serial };
+                    site.wishes.orders.push(Order::Abort(abort));
+                }
+            },
             Reply::Changed(Change::ShutDown) => return self.shut_down(slot, queue, out, site),
             Reply::Changed(_) => queue.complete(slot, Status::SUCCESS, 0, out),
             Reply::Reset(unanswered) => {
-                let aborts = self.aborts.drain(..).map(|own| own.slot);
-                unanswered.into_iter().chain(aborts).for_each(|of| queue.forget(of));
+                unanswered.into_iter().chain(self.aborts.forget()).for_each(|of| queue.forget(of));
                 site.control.iter_mut().for_each(|all| all.reset(self.controller));
                 site.wishes.orders.push(Order::EndQueues(self.controller));
                 queue.complete(slot, Status::SUCCESS, 0, out);

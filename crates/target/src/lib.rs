@@ -23,7 +23,7 @@
 //! seed, shard  a thread: ring, connections, jobs; mail between them
 //! connection   one socket; dues: what its peer owes; solicited: how much it is asked for; room:
 //!              for what it receives; site: what it may use of its shard
-//! nvme         a queue on it; admin, io: its commands; plan: what one takes
+//! nvme         a queue on it; admin, aborts, io: its commands; plan: what one takes
 //! iscsi        a part of a session on it
 //! execution    a command of either, from its memory to what became of it; work: what a device does
 //!              for one; waiting: what one waits for; immediate: reading where the device answers at
@@ -63,6 +63,7 @@
 //! ring has that memory until the peer has what was in it, and a connection is over only then. A
 //! silent peer would keep that memory, so its connection is reset.
 
+mod aborts;
 mod admin;
 mod config;
 mod connection;

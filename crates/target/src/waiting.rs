@@ -44,3 +44,24 @@ impl<C: Copy + PartialEq> Waiting<C> {
         count(self) < before
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_is_over_waits_for_nothing() {
+        let mut waiting = Waiting::default();
+        waiting.starving.extend([1, 2, 3]);
+        waiting.parked.extend([4, 5]);
+        waiting.unasked.extend([6]);
+        for command in [2, 4, 6] {
+            assert!(waiting.forget(command), "{command} did wait");
+            assert!(!waiting.forget(command), "{command} is not listed any more");
+        }
+        assert_eq!(waiting.starving, [1, 3]);
+        assert_eq!(waiting.parked, [5]);
+        assert!(waiting.unasked.is_empty() && waiting.is_starving());
+        assert!([1, 3, 5].map(|one| waiting.forget(one)) == [true; 3] && !waiting.is_starving());
+    }
+}
