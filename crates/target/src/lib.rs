@@ -18,16 +18,16 @@
 //! config       what a target is made with
 //! subsystem    what hosts connect to, and its namespaces
 //! portal       where hosts connect
-//! control      the controllers, on a thread of its own; guests: how many associations there may be;
-//!              loads: which shard has how much
+//! control      the controllers, on a thread of its own; guests: how many associations there may
+//!              be; loads: which shard has how much
 //! seed, shard  a thread: ring, connections, jobs; mail between them
 //! connection   one socket; dues: what its peer owes; solicited: how much it is asked for; room:
 //!              for what it receives; site: what it may use of its shard
 //! nvme         a queue on it; admin, aborts, io: its commands; plan: what one takes
 //! iscsi        a part of a session on it
 //! execution    a command of either, from its memory to what became of it; work: what a device does
-//!              for one; waiting: what one waits for; immediate: reading where the device answers at
-//!              once
+//!              for one; waiting: what one waits for; immediate: reading where the device answers
+//!              at once
 //! reserved     which hosts and initiators may do what with a namespace; stripes: what is written;
 //!              keeper: a thread that waits until that is on a medium
 //! meter        what has been done with a namespace; ledger: what is still to be counted
