@@ -50,7 +50,7 @@ cases! {
     map {
         read_write, protections, fixed_over_own, file_over_own, refused_over_own, no_replace,
         hints, kinds, executable, shared_with_child, reservation, many_reservations, trimmed,
-        errors, unmapped, ten_thousand, churn,
+        errors, unmapped, ten_thousand, churn, small_ones, unmapped_before_given,
     }
     addresses { hints, taken, across, reserve_256_gib, reserve_32_tib, sparse, crowd }
     zero { maps, maps_in_threads, heap, heap_in_threads, pages, pages_in_threads }

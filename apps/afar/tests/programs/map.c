@@ -354,7 +354,62 @@ static void churn(void)
     }
 }
 
+// Hundreds of small mappings come and go, in a forked child too: each is zero, and nobody else's. Where one was, there
+// is nothing until another is there. Under afar most are ready before they are asked for.
+enum { SMALL = 400 };
+static void small_ones(void)
+{
+    struct { char *memory; size_t bytes; uint64_t seed; } all[SMALL] = {{0}};
+    uint64_t drawn = 7;
+    bool is_child = false;
+    for (int step = 0; step < 12 * SMALL; step++) {
+        drawn = mix(drawn);
+        int at = drawn % SMALL;
+        if (all[at].memory) {
+            CHECK(holds(all[at].memory, all[at].bytes, all[at].seed));
+            CHECK(munmap(all[at].memory, all[at].bytes) == 0);
+            if (drawn % 64 == 0)
+                CHECK(signal_of(all[at].memory, false) == SIGSEGV);
+            all[at].memory = 0;
+            continue;
+        }
+        all[at].bytes = (1 + (drawn >> 20) % 96) * PAGE;
+        all[at].seed = step;
+        all[at].memory = map(all[at].bytes);
+        CHECK(is_zero(all[at].memory, all[at].bytes));
+        stamp(all[at].memory, all[at].bytes, all[at].seed);
+        if (step == 6 * SMALL) {
+            press();
+            pid_t child = fork();
+            if (child)
+                CHECK(status_of(child) == 0);
+            else
+                is_child = true;
+        }
+    }
+    for (int at = 0; at < SMALL; at++)
+        CHECK(!all[at].memory || holds(all[at].memory, all[at].bytes, all[at].seed));
+    if (is_child)
+        _exit(0);
+}
+
+// What a program unmaps though it has nothing there is not given to it afterwards as if it were there.
+static void unmapped_before_given(void)
+{
+    for (int round = 0; round < 40; round++) {
+        char *memory = map(16 * PAGE);
+        for (int pages = 1; pages <= 64; pages *= 2)
+            CHECK(munmap(memory - pages * PAGE, pages * PAGE) == 0);
+        for (int i = 0; i < 8; i++) {
+            char *other = map(8 * PAGE);
+            stamp(other, 8 * PAGE, i);
+            CHECK(holds(other, 8 * PAGE, i));
+        }
+        CHECK(is_zero(memory, 16 * PAGE));
+    }
+}
+
 MAIN(CASE(read_write), CASE(protections), CASE(fixed_over_own), CASE(file_over_own),
      CASE(refused_over_own), CASE(no_replace), CASE(hints), CASE(kinds), CASE(executable), CASE(shared_with_child),
      CASE(reservation), CASE(many_reservations), CASE(trimmed), CASE(errors), CASE(unmapped),
-     CASE(ten_thousand), CASE(churn))
+     CASE(ten_thousand), CASE(churn), CASE(small_ones), CASE(unmapped_before_given))
