@@ -8,7 +8,7 @@ mod support;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread::{scope, sleep};
@@ -318,8 +318,7 @@ fn store_and_check(port: &str, client: u32, keys: u32) {
 }
 
 fn free_port() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
-    listener.local_addr().expect("it is bound").port().to_string()
+    test_support::free_port().to_string()
 }
 
 fn source(name: &str) -> PathBuf {

@@ -240,8 +240,7 @@ fn servers_hold_what_they_are_meant_to_hold_and_refuse_more() {
         return;
     }
     for server in ["redis", "memcached"] {
-        let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
-        let port = port.expect("there is a free port").port().to_string();
+        let port = test_support::free_port().to_string();
         let flags = ["kv", "--server", server, "--port", &port, "--size", "64MiB"];
         let mut running = launch(&flags).start();
         let target = format!("{server}://127.0.0.1:{port}");

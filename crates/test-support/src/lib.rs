@@ -37,6 +37,26 @@ fn append(path: &Path, line: &str) -> io::Result<()> {
     OpenOptions::new().append(true).create(true).open(path)?.write_all(line.as_bytes())
 }
 
+/// A port of the loopback interface that is free, and that the kernel gives to nobody who asks for
+/// any: whoever is started with it finds it free, whatever other tests do meanwhile.
+///
+/// # Panics
+/// When no such port is free.
+#[must_use]
+pub fn free_port() -> u16 {
+    // Below those that the kernel gives (net.ipv4.ip_local_port_range), of this process.
+    const PORTS: std::ops::Range<u32> = 10_000..32_000;
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let own = std::process::id().wrapping_mul(61);
+    let count = PORTS.end - PORTS.start;
+    let any = (0..count).find_map(|_| {
+        let place = own.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % count;
+        let port = u16::try_from(PORTS.start + place).ok()?;
+        std::net::TcpListener::bind(("127.0.0.1", port)).ok().map(|_| port)
+    });
+    any.expect("a port is free")
+}
+
 /// A directory of its own, empty at first, gone when dropped. It can be used as its path.
 ///
 /// ```

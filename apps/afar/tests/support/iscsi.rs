@@ -2,7 +2,6 @@
 //! own.
 
 use std::fs;
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::Command;
 use std::thread::sleep;
@@ -39,9 +38,7 @@ impl Portal {
         let image = open_scratch(&format!("iscsi-{test}-{}", std::process::id()));
         let file = fs::File::create(&image).expect("there is room for temporary files");
         file.set_len(64 << 20).expect("it can be made");
-        // One that was free a moment ago is most likely free still.
-        let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-        let port = free.expect("there are free ports").port();
+        let port = test_support::free_port();
         // Numbers of control sockets have 15 bits.
         let control = (port & 0x7fff | 1).to_string();
         let mut portal = Self { image, port, control, has_digests, wants_proof, running: None };
