@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 use backend::{Failure as DiskFailure, Operation, Request};
 use console::{Failure, terminal};
@@ -41,6 +42,10 @@ pub const FUSE_REMEDY: &str = "sudo chgrp $(id -g) /dev/fuse && sudo chmod g+rw 
 
 /// Threads that take requests of the kernel; those of the disk answer them.
 const TAKERS: usize = 2;
+/// For how long, and how often, it is tried to unmount what is in use: a process that has just been
+/// forked has the files of its parent until it executes something.
+const BUSY_MAX: std::time::Duration = std::time::Duration::from_secs(1);
+const BUSY_RETRY: std::time::Duration = std::time::Duration::from_millis(20);
 const SIGNAL: u64 = 0;
 const OTHER: u64 = 1;
 
@@ -221,23 +226,29 @@ fn watch(
     poll.add(signals, SIGNAL)?;
     poll.add(ended.descriptor(), OTHER)?;
     let mut ready = Vec::new();
+    // Until when it is tried again to unmount what is in use.
+    let mut until: Option<Instant> = None;
     loop {
-        poll.wait(None, &mut ready)?;
+        poll.wait(until.map(|_| BUSY_RETRY), &mut ready)?;
         if ready.iter().any(|one| one.token == OTHER) {
             return Ok(());
         }
         while signals.next().is_some() {
-            match sys::mount::unmount(directory) {
-                Err(error) if error.is_busy() => {
-                    let directory = flags.directory.display();
-                    terminal::say(&format!(
-                        "afar attach: {directory} is in use; end what uses it (fuser -vm \
-                         {directory} lists that), then press Ctrl-C again\n"
-                    ));
-                }
-                // Somebody was faster.
-                Ok(()) | Err(_) => {}
+            until = Some(Instant::now() + BUSY_MAX);
+        }
+        let Some(last) = until else { continue };
+        match sys::mount::unmount(directory) {
+            Err(error) if error.is_busy() && Instant::now() < last => {}
+            Err(error) if error.is_busy() => {
+                until = None;
+                let directory = flags.directory.display();
+                terminal::say(&format!(
+                    "afar attach: {directory} is in use; end what uses it (fuser -vm {directory} \
+                     lists that), then press Ctrl-C again\n"
+                ));
             }
+            // Somebody was faster.
+            Ok(()) | Err(_) => until = None,
         }
     }
 }
