@@ -196,10 +196,10 @@ impl Running {
         String::from_utf8_lossy(&fs::read(&self.out).unwrap_or_default()).into_owned()
     }
 
-    /// Waits until the output contains `text`.
+    /// Waits until it has printed `text`, there or as an error.
     pub(crate) fn wait_for(&mut self, text: &str) {
         let start = Instant::now();
-        while !self.output().contains(text) {
+        while !self.output().contains(text) && !self.errors().contains(text) {
             assert!(self.is_running(), "ended before it said {text:?}:\n{}", self.errors());
             if start.elapsed() > self.launch.limit {
                 self.time_out();
