@@ -143,7 +143,7 @@ fn perfmon() -> Result<(), Lack> {
 
 /// Tried in a thread of its own, so that nothing else gets the priority.
 fn priority() -> Result<(), Lack> {
-    let both = || sys::process::make_urgent(0).and_then(|()| sys::process::make_realtime(0, 1));
+    let both = || sys::priority::make_urgent(0).and_then(|()| sys::priority::make_realtime(0, 1));
     let tried = std::thread::spawn(both).join();
     let tried = tried.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     tried.map_err(|error| capability("SYS_NICE", &error))

@@ -263,7 +263,7 @@ impl Supervisor<'_> {
         };
         if self.config.trap == TrapKind::Bpf {
             // Refused without the right to; said once, at the start.
-            let _ordinary = sys::process::make_urgent(helper);
+            let _ordinary = sys::priority::make_urgent(helper);
         }
         let pieces = arena.space.regions.all();
         for piece in pieces.iter().filter(|piece| !piece.traits.foreign) {

@@ -15,11 +15,12 @@
 //! What each file knows: `filter` which calls are asked about, `dispatch` who acts on them,
 //! `images` whose memory is managed, `inject` how a program is entered, `object` with what,
 //! `rights` how its helper follows it to another user, `calls`, `stock`, `moves`, `advice` and
-//! `populate` what they mean, `notices` what cannot work, `arena` one process, `fork` and `inherit` two, `cut`
-//! what the second sees of the first, `copy` how it gets there, `leave` how it ends, `trap` and
-//! `userfault_trap` how a fault is met, `shared` the tables both sides use, `events` what the trap
-//! reported, `budget` who has to leave, `watch` how pages are used, `supervisor` the loop. The crate
-//! `swap` has the other engine; it uses `link`, `signal`, the observer and the record of this one.
+//! `populate` what they mean, `notices` what cannot work, `arena` one process, `fork` and `inherit`
+//! two, `cut` what the second sees of the first, `copy` how it gets there, `leave` how it ends,
+//! `trap` and `userfault_trap` how a fault is met, `shared` the tables both sides use, `events`
+//! what the trap reported, `budget` who has to leave, `watch` how pages are used, `supervisor` the
+//! loop. The crate `swap` has the other engine; it uses `link`, `signal`, the observer and the
+//! record of this one.
 
 mod account;
 mod advice;

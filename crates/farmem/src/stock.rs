@@ -10,13 +10,9 @@
 //! it yet. Its traits say so: what the program unmaps, or maps over, is no stock any more. A forked
 //! child has none.
 
-use paging::regions::{Regions, Traits};
-use sys::seccomp::Notification;
+mod steps;
 
-use super::RunError;
-use super::arena::{Pending, Space};
-use super::request::MapRequest;
-use super::supervisor::Supervisor;
+use paging::regions::{Regions, Traits};
 
 /// Bytes that are mapped at a time.
 const STOCK_BYTES: u64 = 16 << 20;
@@ -26,11 +22,6 @@ const LOW_BYTES: u64 = 4 << 20;
 const PIECE_MAX: u64 = 2 << 20;
 /// Calls before the first stock: most programs make few.
 const CALLS_MIN: u32 = 8;
-
-const READ_WRITE: u64 = 3;
-const MAP_FIXED: u64 = 0x10;
-const MAP_POPULATE: u64 = 0x8000;
-const MAP_FIXED_NOREPLACE: u64 = 0x10_0000;
 
 /// What a process has in stock.
 #[derive(Debug, Default)]
@@ -74,80 +65,6 @@ impl Stock {
 const fn into_stock(traits: &mut Traits) {
     traits.in_stock = true;
     traits.not_on_fork = true;
-}
-
-impl Supervisor<'_> {
-    /// Answers a call for new memory from the stock; whether it could.
-    ///
-    /// # Errors
-    /// When the kernel refuses the answer.
-    pub(crate) fn answers_from_stock(
-        &mut self,
-        slot: usize,
-        call: &Notification,
-        bytes: u64,
-    ) -> Result<bool, RunError> {
-        let [address, _, protection, flags, ..] = call.args;
-        let Some(arena) = self.people.arenas[slot].as_mut() else { return Ok(false) };
-        let is_plain = flags & (MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_POPULATE) == 0;
-        let is_for_it = address == 0
-            && bytes <= PIECE_MAX
-            && protection == READ_WRITE
-            && is_plain
-            && !arena.space.lock_all;
-        if !is_for_it {
-            return Ok(false);
-        }
-        let Space { regions, stock, .. } = &mut arena.space;
-        let start = stock.take(regions, bytes);
-        stock.calls = stock.calls.saturating_add(1);
-        self.restock(slot);
-        let Some(start) = start else { return Ok(false) };
-        if self.next_used(slot, start, start + bytes).is_some() {
-            // The program has written there, though it was given nothing.
-            self.empty(slot, start, bytes);
-        }
-        self.kernel.listener.answer(call.id, start.cast_signed())?;
-        Ok(true)
-    }
-
-    fn restock(&mut self, slot: usize) {
-        let Some(arena) = self.people.arenas[slot].as_mut() else { return };
-        let stock = &mut arena.space.stock;
-        let is_low = stock.calls >= CALLS_MIN && stock.bytes() < LOW_BYTES;
-        if !is_low || stock.is_coming || stock.is_refused {
-            return;
-        }
-        // Should there be none, this is not tried again.
-        stock.is_refused = true;
-        if sys::process::limits_addresses(arena.tgid) {
-            return;
-        }
-        let Some(start) = arena.space.regions.place(STOCK_BYTES) else { return };
-        arena.space.regions.mark(start, start + STOCK_BYTES, into_stock);
-        let request =
-            MapRequest { protection: READ_WRITE, fixed: false, only_there: true, populates: false };
-        let has_room = arena.open(&self.kernel.tables, start, STOCK_BYTES) == 0;
-        let pending = Pending::Stock { start };
-        if !has_room || arena.map(start, STOCK_BYTES, request, pending).is_err() {
-            arena.call_off(&self.kernel.tables, start, STOCK_BYTES);
-            return;
-        }
-        (arena.space.stock.is_coming, arena.space.stock.is_refused) = (true, false);
-    }
-
-    /// The helper has mapped a stock, or has not.
-    pub(crate) fn stocked(&mut self, slot: usize, start: u64, result: i64) {
-        let Some(arena) = self.people.arenas[slot].as_mut() else { return };
-        arena.space.stock.is_coming = false;
-        if result < 0 {
-            arena.space.stock.is_refused = true;
-            arena.call_off(&self.kernel.tables, start, STOCK_BYTES);
-            return;
-        }
-        arena.space.stock.pieces.push((start, start + STOCK_BYTES));
-        self.watch(slot, start, STOCK_BYTES);
-    }
 }
 
 #[cfg(test)]

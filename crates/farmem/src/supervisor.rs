@@ -151,7 +151,7 @@ impl<'a> Supervisor<'a> {
         sys::process::allow_descriptors(PROCS_MAX as u64 * 4 + 256);
         if self.config.trap == TrapKind::Bpf {
             self.kernel.throttle = Throttle::start(bells, &self.kernel.tables.lanes()).ok();
-            if sys::process::make_urgent(0).is_err() || self.kernel.throttle.is_none() {
+            if sys::priority::make_urgent(0).is_err() || self.kernel.throttle.is_none() {
                 self.books.totals.warn(
                     "no priority over the program: evictions may come late; run as root or grant \
                      CAP_SYS_NICE",

@@ -56,7 +56,7 @@ impl Worker {
     /// again while it is waited for.
     fn hurry(&self) {
         let tid = self.tid.load(Ordering::Acquire);
-        if tid != 0 && sys::process::make_realtime(tid, PRIORITY_LENT).is_ok() {
+        if tid != 0 && sys::priority::make_realtime(tid, PRIORITY_LENT).is_ok() {
             self.hurried.store(true, Ordering::Release);
         }
     }
@@ -65,7 +65,7 @@ impl Worker {
         if self.hurried.load(Ordering::Acquire) {
             self.hurried.store(false, Ordering::Release);
             // It may have ended.
-            let _gone = sys::process::make_urgent(tid);
+            let _gone = sys::priority::make_urgent(tid);
         }
     }
 }
@@ -175,7 +175,7 @@ fn begin(bell: &ProcessorBell, stop: &Waker) -> Result<Option<Poll>, sys::Error>
     if sys::processors::pin(bell.processor()).is_err() {
         return Ok(None);
     }
-    sys::process::make_realtime(0, PRIORITY)?;
+    sys::priority::make_realtime(0, PRIORITY)?;
     let poll = Poll::new()?;
     poll.add(bell, BELL)?;
     poll.add(stop.descriptor(), STOP)?;

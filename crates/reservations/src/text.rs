@@ -13,7 +13,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Held, Kind, REGISTRANTS_MAX, Registrant, Registry};
+use super::registry::{Held, Kind, REGISTRANTS_MAX, Registrant, Registry};
 
 const FIRST: &str = "reservations 2";
 

@@ -8,7 +8,7 @@
 //! have a program do without huge pages          huge
 //! limit a group of processes, swap their pages  group, swap, setting
 //! act inside it                                   remote, socket (to the helper), ptrace
-//! wait for whatever comes next                    event, clock, processors
+//! wait for whatever comes next                    event, clock, processors, priority
 //! move bytes to and from sockets and files       ring, block, shared, disk, stream
 //! serve files of its own                          mount
 //! see what processes cost, and who listens       usage, listener
@@ -44,6 +44,7 @@ pub mod mount;
 pub mod nr;
 mod owner;
 pub mod pagemap;
+pub mod priority;
 pub mod process;
 pub mod processors;
 pub mod ptrace;

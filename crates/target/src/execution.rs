@@ -9,18 +9,19 @@
 //! - It waits for memory with none: what comes unasked has all of it at once, and what is asked for
 //!   has all or nothing. So nobody waits for what others hold who wait themselves.
 
+mod steps;
+
 use std::sync::Arc;
 
 use backend::pool::{Account, Pool};
-use backend::{Backend, Ended, Job};
+use backend::{Backend, Ended};
 use sys::block::Block;
 
 use super::ledger::Answered;
 use super::meter::Kind;
-use super::site::{Order, Owner, Site, Tag};
 use super::stripes::{Hold, Range};
 use super::subsystem::Namespace;
-use super::work::{Act, Finding, Side, Work};
+use super::work::{Act, Finding, Work};
 
 /// Memory that a command has.
 struct Memory {
@@ -195,34 +196,6 @@ impl Execution {
         self.range = range;
     }
 
-    /// Makes the next request, and the next after one that ends at once.
-    pub(crate) fn advance(&mut self, owner: Owner, site: &mut Site<'_>) -> Progress {
-        loop {
-            let (request, side) = match self.next() {
-                Act::End(finding) => return Progress::Ended(finding),
-                Act::Ask(request, side) => (request, side),
-            };
-            let block = match side {
-                Side::Own => self.memory.own.take(),
-                Side::Scratch => self.memory.scratch.take(),
-                Side::None => None,
-            };
-            let other = self.others.pop();
-            self.is_elsewhere = other.is_some();
-            let backend = other.unwrap_or_else(|| Arc::clone(&self.namespace.backend));
-            let tag = Tag { connection: site.who.connection, owner };
-            let job = Job { backend, request, block, tag };
-            match site.jobs.start(site.ring, job, site.now_ns) {
-                None => return Progress::Working,
-                Some(ended) => {
-                    if let Err(finding) = self.take(ended) {
-                        return Progress::Ended(finding);
-                    }
-                }
-            }
-        }
-    }
-
     fn next(&mut self) -> Act {
         let Some(work) = &self.work else { return Act::End(Finding::Done) };
         let Memory { own, scratch, own_bytes, .. } = &mut self.memory;
@@ -232,7 +205,7 @@ impl Execution {
     }
 
     /// A request has ended; what became of all if that is over with it.
-    pub(crate) fn take(&mut self, ended: Ended<Tag>) -> Result<(), Finding> {
+    pub(crate) fn take<T>(&mut self, ended: Ended<T>) -> Result<(), Finding> {
         if let Some(block) = ended.block {
             match self.memory.own {
                 None if self.memory.own_bytes > 0 => self.memory.own = Some(block),
@@ -250,13 +223,6 @@ impl Execution {
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         let (namespace, taken_ns) = (self.namespace, self.taken_ns);
         Answered { namespace, kind, bytes, has_failed, taken_ns, was_begun }
-    }
-
-    /// Gives back what it has; it has ended.
-    pub(crate) fn close(&mut self, site: &mut Site<'_>) {
-        if self.leave(site.pool) {
-            site.wishes.orders.push(Order::Released);
-        }
     }
 
     /// Gives back what it has; whether somebody waits for its range.

@@ -75,7 +75,7 @@ fn start_with(
     };
     let (sender, is_nice) = std::sync::mpsc::channel();
     std::thread::Builder::new().name("afar-metrics".to_owned()).spawn(move || {
-        sys::process::be_nice();
+        sys::priority::be_nice();
         let _gone = sender.send(());
         let page = Rc::new(Page { text: Box::new(text), last: RefCell::default(), patience });
         serve(&runtime, &listener, &page);

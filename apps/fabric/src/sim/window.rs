@@ -20,8 +20,8 @@ use super::{parameters, transport};
 
 /// Flows before and after those that are measured, each, of a million, where one run is made.
 const UNMEASURED_PPM: u32 = 100_000;
-/// Flows of a list may take so many times what the largest needs alone: at a load of 80 %, where the
-/// shortest go first (pFabric), one of 16,000 took more than 8 times that.
+/// Flows of a list may take so many times what the largest needs alone: at a load of 80 %, where
+/// the shortest go first (pFabric), one of 16,000 took more than 8 times that.
 const CLEARING_TIMES: u64 = 32;
 /// A network fills for at least this: tens of round trips.
 const FILLING_MIN: Duration = Duration::from_us(100);

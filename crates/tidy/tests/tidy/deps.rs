@@ -79,7 +79,7 @@ const ROWS: [Row; 42] = [
     row("results", 1, Only(&["measure"]), "records: written and read, and nothing else"),
     row("workload", 1, Only(&["measure"]), "says who asks for what: no clock, no kernel"),
     row("sys", 1, Only(&["measure"]), "the kernel, with no policy of any kind"),
-    row("nvme", 1, Only(&["wire", "reservations"]), "bytes to commands and back: no sockets, no clock"),
+    row("nvme", 1, Only(&["wire", "reservations"]), "bytes to commands and back: no sockets"),
     row("scsi", 1, Only(&["wire", "reservations"]), "as `nvme`: no sockets, no clock"),
     row("records", 1, Only(&["measure"]), "bulk files; alone because its dependencies are costly"),
     row("measure", 0, Only(&[]), "quantities: no files, no clock, no threads"),
