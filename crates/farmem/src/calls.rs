@@ -185,7 +185,8 @@ impl Supervisor<'_> {
         self.preserve(slot, start, end);
     }
 
-    /// The first address at or after `at` that may hold something: it has a state word, or memory.
+    /// The first page at or after `at` that holds something: its state word says so, or there is
+    /// memory, as direct I/O leaves it without a fault that the trap sees.
     pub(crate) fn next_used(&self, slot: usize, at: u64, end: u64) -> Option<u64> {
         if at >= end {
             return None;
@@ -193,8 +194,8 @@ impl Supervisor<'_> {
         let arena = self.people.arenas[slot].as_ref()?;
         let data = arena.memory.next_data(at, end).ok().flatten();
         let data = data.map(|from| from / PAGE * PAGE);
-        let leaf = self.kernel.tables.pages.next_leaf(slot, at, end);
-        data.into_iter().chain(leaf).min().map(|from| from.max(at))
+        let word = self.kernel.tables.pages.next_used(slot, at, end);
+        data.into_iter().chain(word).min().map(|from| from.max(at))
     }
 
     fn credit(&self, slot: usize, frames: &[i64]) {

@@ -367,6 +367,23 @@ impl PageTable {
         self.each_leaf(slot, start, end, |segment, _words| ControlFlow::Break(segment))
     }
 
+    /// The first page of `start..end` that holds something, as far as state words tell.
+    pub(crate) fn next_used(&self, slot: usize, start: u64, end: u64) -> Option<u64> {
+        self.each_leaf(slot, start, end, |segment, words| {
+            let is_used = |cell: &AtomicU32| {
+                !matches!(
+                    Word(cell.load(Ordering::Acquire)).state(),
+                    State::Absent | State::Foreign
+                )
+            };
+            let mut words = within(words, PAGE_SHIFT, segment, start, end);
+            match words.find(|(_, word)| is_used(word)) {
+                Some((index, _)) => ControlFlow::Break(segment + ((index as u64) << PAGE_SHIFT)),
+                None => ControlFlow::Continue(()),
+            }
+        })
+    }
+
     /// Calls `visit` with the address and the state word of every page of `start..end` that has
     /// one, in order.
     pub(crate) fn each_word(
