@@ -18,9 +18,9 @@
 //! `populate` what they mean, `notices` what cannot work, `arena` one process, `fork` and `inherit`
 //! two, `cut` what the second sees of the first, `copy` how it gets there, `leave` how it ends,
 //! `trap` and `userfault_trap` how a fault is met, `shared` the tables both sides use, `events`
-//! what the trap reported, `budget` who has to leave, `watch` how pages are used, `supervisor` the
-//! loop. The crate `swap` has the other engine; it uses `link`, `signal`, the observer and the
-//! record of this one.
+//! what the trap reported, `budget` who has to leave, `watch` how pages are used, `streak` where it
+//! works, `supervisor` the loop. The crate `swap` has the other engine; it uses `link`, `signal`,
+//! the observer and the record of this one.
 
 mod account;
 mod advice;
@@ -72,6 +72,7 @@ pub mod signal;
 mod state;
 mod static_data;
 mod stock;
+mod streak;
 mod supervisor;
 mod thaw;
 mod throttle;

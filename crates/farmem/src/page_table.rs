@@ -216,12 +216,15 @@ impl PageTable {
     fn shut(&self, entry: &AtomicU32, shift: u32, base: u64, freed: &mut dyn FnMut(u64)) {
         let value = loop {
             let value = settled(entry);
+            if value == CLOSED {
+                return;
+            }
             let closed = entry.compare_exchange(value, CLOSED, Ordering::AcqRel, Ordering::Acquire);
             if closed.is_ok() {
                 break value;
             }
         };
-        if value == OPEN || value == CLOSED {
+        if value == OPEN {
             return;
         }
         let below = child_shift(shift);

@@ -26,6 +26,7 @@ use super::object::Object;
 use super::populate::Populate;
 use super::report::Totals;
 use super::shared::Tables;
+use super::streak::Streak;
 use super::throttle::Throttle;
 use super::trap::Trap;
 use super::userfault_trap::Waiting;
@@ -39,6 +40,7 @@ pub(crate) struct Kernel {
     pub(crate) listener: Listener,
     pub(crate) poll: Poll,
     pub(crate) deadline: Timer,
+    pub(crate) streak: Streak,
 }
 
 /// Who is there.

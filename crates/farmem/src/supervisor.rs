@@ -35,6 +35,7 @@ use super::layout::PROCS_MAX;
 use super::report::{Observer, Outcome, Snapshot, Totals};
 use super::signal::{self, SIGCONT, SIGKILL};
 use super::state::{Books, Faults, Forking, Kernel, People, Programs, Upkeep};
+use super::streak::Streak;
 use super::throttle::Throttle;
 use super::trap::{self};
 
@@ -114,6 +115,7 @@ impl<'a> Supervisor<'a> {
                 listener: spawned.listener,
                 poll,
                 deadline,
+                streak: Streak::default(),
             },
             people: People::none(),
             books: Books {
@@ -246,7 +248,10 @@ impl<'a> Supervisor<'a> {
                 self.kernel.poll.remove(&self.ended);
                 self.next_changes();
             }
-            DOORBELL => self.hear_doorbell(),
+            DOORBELL => {
+                self.kernel.streak.end();
+                self.hear_doorbell();
+            }
             COPIED => self.forking.copies.acknowledge(),
             token if token >= FAULTS => self.next_faults(index(token - FAULTS)),
             token => self.next_replies(index(token - HELPERS)),
@@ -265,6 +270,7 @@ impl<'a> Supervisor<'a> {
             return Ok(());
         }
         if let Some(call) = self.kernel.listener.receive()? {
+            self.kernel.streak.called(call.tid, sys::clock::monotonic_ns());
             self.drain_events();
             self.call(call)?;
         }
@@ -300,6 +306,7 @@ impl<'a> Supervisor<'a> {
 
     fn tick(&mut self) {
         self.timer.acknowledge();
+        self.kernel.streak.look(sys::clock::monotonic_ns());
         self.note_arrivals();
         self.end_orphans();
         self.look_for_dead_forks();

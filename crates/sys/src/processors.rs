@@ -84,6 +84,12 @@ impl Processors {
         Ok(Self(set))
     }
 
+    /// How many they are.
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        self.0.count()
+    }
+
     /// The one processor `number`, if it is one of these.
     #[must_use]
     pub fn only(&self, number: usize) -> Option<Self> {
@@ -105,6 +111,12 @@ impl Processors {
 
 fn thread(tid: u32) -> Option<Pid> {
     Pid::from_raw(tid.cast_signed())
+}
+
+/// The processor that the calling thread was on just now.
+#[must_use]
+pub fn current() -> usize {
+    rustix::thread::sched_getcpu()
 }
 
 /// Keeps the calling thread on one processor.
