@@ -1,8 +1,6 @@
 //! The admin queue of a controller, as its host has it: what is asked on it, keep-alive, and what
 //! the controller says unasked.
 
-use std::net::TcpStream;
-use std::os::fd::AsFd;
 use std::time::Duration;
 
 use nvme::log::AnaState;
@@ -10,8 +8,9 @@ use nvme::{
     ANA_GROUP_BYTES, ANA_HEADER_BYTES, Admin, AnaPage, Command, Data, FoundController,
     FoundNamespace, IDENTIFY_BYTES, NamespaceIds, Transfer, read_ana, read_namespace_list,
 };
-use sys::clock::monotonic_ns;
-use sys::event::{Waker, wait_for};
+use sys::event::Waker;
+use sys::stream::Stream;
+use sys::world::World;
 
 use backend::Geometry;
 
@@ -54,8 +53,12 @@ const ACCESS_STATES: u8 = 0x0c;
 
 impl AdminQueue {
     /// Connects to any controller of a subsystem and enables it; also its number.
-    pub(super) fn connect(uri: &NvmeUri, config: &HostConfig) -> Result<(u16, Self), HostError> {
-        let mut wire = Wire::connect(&uri.address, ADMIN_ENTRIES, config.digests)?;
+    pub(super) fn connect(
+        world: &dyn World,
+        uri: &NvmeUri,
+        config: &HostConfig,
+    ) -> Result<(u16, Self), HostError> {
+        let mut wire = Wire::connect(world, &uri.address, ADMIN_ENTRIES, config.digests)?;
         let id = connect_queue(&mut wire, uri, config, 0xffff, [0, ADMIN_ENTRIES])?;
         set_property(&mut wire, "enable the controller", ENABLED)?;
         let waker = Waker::new().map_err(system)?;
@@ -81,7 +84,7 @@ impl AdminQueue {
     }
 
     /// Its connection.
-    pub(super) const fn socket(&self) -> &TcpStream {
+    pub(super) const fn socket(&self) -> &Stream {
         &self.wire.stream
     }
 
@@ -89,7 +92,7 @@ impl AdminQueue {
         let period = self
             .period
             .map_or(u64::MAX, |period| u64::try_from(period.as_nanos()).unwrap_or(u64::MAX));
-        self.due_ns = monotonic_ns().saturating_add(period);
+        self.due_ns = self.wire.stream.now_ns().saturating_add(period);
     }
 
     fn ask(
@@ -264,7 +267,7 @@ impl AdminQueue {
             if let Some(result) = self.wire.event() {
                 return Ok(Heard::Event { page: result.to_le_bytes()[2] });
             }
-            let now_ns = monotonic_ns();
+            let now_ns = self.wire.stream.now_ns();
             if now_ns >= self.due_ns {
                 self.was_heard();
                 self.ask("keep alive", Admin::KeepAlive, 0, 0)?;
@@ -275,8 +278,8 @@ impl AdminQueue {
             }
             let at_ns = until_ns.unwrap_or(u64::MAX).min(self.due_ns);
             let timeout = (at_ns < u64::MAX).then(|| Duration::from_nanos(at_ns - now_ns));
-            let both = [self.wire.stream.as_fd(), self.waker.descriptor().as_fd()];
-            let [is_told, is_called] = wait_for(both, timeout).map_err(system)?;
+            let waited = self.wire.stream.wait(&self.waker, timeout);
+            let [is_told, is_called] = waited.map_err(system)?;
             if is_called {
                 self.waker.acknowledge();
                 return Ok(Heard::Called);

@@ -1,7 +1,10 @@
 //! A host and a controller that know one another (Base 2.2): what each has said of itself, and
 //! queues between them.
 
+use std::sync::Arc;
+
 use nvme::FoundController;
+use sys::world::World;
 
 use super::admin::AdminQueue;
 use super::fabrics::{HostConfig, Namespace, connect_queue};
@@ -13,6 +16,7 @@ use super::{HostError, NvmeUri};
 /// See the module's description.
 #[derive(Debug, Clone)]
 pub(super) struct Association {
+    world: Arc<dyn World>,
     pub(super) uri: NvmeUri,
     pub(super) config: HostConfig,
     /// CNTLID.
@@ -32,11 +36,12 @@ impl Association {
     /// A new controller, enabled and asked what it has, and its admin queue; with up to `io_queues`
     /// queues to come.
     pub(super) fn begin(
+        world: &Arc<dyn World>,
         uri: &NvmeUri,
         config: &HostConfig,
         io_queues: u16,
     ) -> Result<(Self, AdminQueue), HostError> {
-        let (id, mut admin) = AdminQueue::connect(uri, config)?;
+        let (id, mut admin) = AdminQueue::connect(&**world, uri, config)?;
         let controller = admin.controller()?;
         let transfer_bytes = match controller.transfer_shift {
             0 => TRANSFER_MOST,
@@ -48,10 +53,10 @@ impl Association {
             None => admin.first_namespace()?,
         };
         let namespace = admin.namespace(namespace)?;
-        let (uri, config) = (uri.clone(), config.clone());
+        let (world, uri, config) = (Arc::clone(world), uri.clone(), config.clone());
         let io_queues = granted.min(io_queues);
         let association =
-            Self { uri, config, id, controller, namespace, transfer_bytes, io_queues };
+            Self { world, uri, config, id, controller, namespace, transfer_bytes, io_queues };
         Ok((association, admin))
     }
 
@@ -71,7 +76,7 @@ impl Association {
         depth: u16,
         token: u64,
     ) -> Result<IoQueue<T>, HostError> {
-        let mut wire = Wire::connect(&self.uri.address, depth, self.config.digests)?;
+        let mut wire = Wire::connect(&*self.world, &self.uri.address, depth, self.config.digests)?;
         let entries = depth.saturating_add(1);
         connect_queue(&mut wire, &self.uri, &self.config, self.id, [number, entries])?;
         wire.be_patient(None)?;

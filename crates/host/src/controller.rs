@@ -6,6 +6,7 @@ use std::thread::JoinHandle;
 use sys::event::Waker;
 
 use backend::Geometry;
+use sys::world::Machine;
 
 use super::admin::{AdminQueue, Heard};
 use super::association::Association;
@@ -39,7 +40,7 @@ impl Controller {
     /// # Errors
     /// When there is no way to it, or it is not there.
     pub fn connect(uri: &NvmeUri, config: &HostConfig, io_queues: u16) -> Result<Self, HostError> {
-        let (association, admin) = Association::begin(uri, config, io_queues)?;
+        let (association, admin) = Association::begin(&Machine::world(), uri, config, io_queues)?;
         association.has_blocks()?;
         let (first, keeper) = (association.clone(), Some(keep_alive(admin)));
         let live = Mutex::new(Live { association, generation: 1, keeper });
@@ -60,7 +61,8 @@ impl Controller {
         if let Some((stop, _)) = live.keeper.take() {
             stop.wake();
         }
-        let (association, admin) = Association::begin(&self.uri, &self.config, self.asked_queues)?;
+        let (association, admin) =
+            Association::begin(&Machine::world(), &self.uri, &self.config, self.asked_queues)?;
         let keeper = Some(keep_alive(admin));
         *live = Live { association, generation: generation + 1, keeper };
         Ok(())

@@ -2,6 +2,7 @@
 
 use nvme::log::{DiscoveryPage, read_discovery};
 use nvme::{Admin, Command, Data, Nqn, Transfer};
+use sys::world::Machine;
 
 use super::fabrics::{
     ADMIN_ENTRIES, ENABLED, HostConfig, LEAVING, connect_queue, set_property, submission,
@@ -27,7 +28,7 @@ const OPERATION: &str = "read the discovery log page";
 pub fn discover(address: &str, config: &HostConfig) -> Result<DiscoveryPage, HostError> {
     let subsystem = Nqn::new(Nqn::DISCOVERY).expect("it is a name");
     let uri = NvmeUri { address: address.to_owned(), subsystem, namespace: None };
-    let mut wire = Wire::connect(address, ADMIN_ENTRIES, config.digests)?;
+    let mut wire = Wire::connect(&Machine, address, ADMIN_ENTRIES, config.digests)?;
     connect_queue(&mut wire, &uri, config, 0xffff, [0, ADMIN_ENTRIES])?;
     set_property(&mut wire, "enable the discovery controller", ENABLED)?;
     let page = whole_page(&mut wire)?;

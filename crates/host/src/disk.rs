@@ -16,9 +16,9 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
 
 use backend::{Failure, Geometry, Operation, Request};
+use sys::world::{self, Machine, Thread, World};
 
 use super::HostError;
 use super::config::{DiskConfig, Observer};
@@ -33,8 +33,8 @@ use super::ways::Ways;
 /// See the module's description.
 pub struct Disk {
     shared: Arc<Shared>,
-    lanes: Vec<JoinHandle<()>>,
-    paths: Vec<JoinHandle<()>>,
+    lanes: Vec<Thread>,
+    paths: Vec<Thread>,
 }
 
 /// Bytes that are made zeros at once: by commands without data, and by writing them.
@@ -51,9 +51,21 @@ impl Disk {
     /// # Errors
     /// When there is no path, or one leads to something else than the others.
     pub fn attach(config: DiskConfig, observer: Observer) -> Result<Self, HostError> {
+        Self::attach_in(&Machine::world(), config, observer)
+    }
+
+    /// As [`Disk::attach`], in a world.
+    ///
+    /// # Errors
+    /// As [`Disk::attach`].
+    pub fn attach_in(
+        world: &Arc<dyn World>,
+        config: DiskConfig,
+        observer: Observer,
+    ) -> Result<Self, HostError> {
         let paths = config.paths.iter().enumerate();
         let begun: Vec<_> =
-            paths.map(|(number, path)| path.connect(number, config.queues)).collect();
+            paths.map(|(number, path)| path.connect(world, number, config.queues)).collect();
         let there = || {
             begun
                 .iter()
@@ -75,6 +87,7 @@ impl Disk {
         let (lane_posts, lane_mail) = posts(usize::from(granted.unwrap_or(1).max(1)))?;
         let (path_posts, path_mail) = posts(config.paths.len())?;
         let shared = Arc::new(Shared {
+            world: Arc::clone(world),
             shape,
             first: first_path,
             owner,
@@ -103,29 +116,29 @@ impl Disk {
         }
         for ((number, mail), first) in path_mail.into_iter().enumerate().zip(joined) {
             let path = Path::new(number, Arc::clone(&disk.shared), mail);
-            disk.paths.push(std::thread::spawn(move || path.run(first)));
+            let run = Box::new(move || path.run(first));
+            disk.paths.push(world.start(format!("afar-path-{number}"), run).map_err(system)?);
         }
         Ok(disk)
     }
 
-    fn start_lane(&self, lane: usize, mail: Receiver<Mail>) -> Result<JoinHandle<()>, HostError> {
+    fn start_lane(&self, lane: usize, mail: Receiver<Mail>) -> Result<Thread, HostError> {
         let (shared, waker) = (Arc::clone(&self.shared), self.shared.lanes[lane].waker().clone());
-        let (sender, started) = channel();
-        let lane = std::thread::spawn(move || {
+        let world = &self.shared.world;
+        let (sender, started) = world::channel().map_err(system)?;
+        let (name, work) = (format!("afar-lane-{lane}"), move || {
             let lane = Lane::new(Arc::clone(&shared), mail, waker);
             let lane = lane.map_err(|error| _ = sender.send(Err(error)));
             let Ok(lane) = lane else { return };
             let _gone = sender.send(Ok(()));
+            drop(sender);
             if lane.run().is_err() {
                 shared.lose();
             }
         });
-        match started.recv() {
-            Ok(Err(sys::Error { operation, source })) => {
-                Err(HostError::Network { operation, source })
-            }
-            Ok(Ok(())) | Err(_) => Ok(lane),
-        }
+        let lane = world.start(name, Box::new(work)).map_err(system)?;
+        started.receive(&**world).map_err(system)?.unwrap_or(Ok(())).map_err(system)?;
+        Ok(lane)
     }
 
     /// How large it is now.
@@ -269,9 +282,11 @@ type Ends<M> = (Vec<Post<M>>, Vec<Receiver<M>>);
 
 fn posts<M>(count: usize) -> Result<Ends<M>, HostError> {
     let posts = (0..count).map(|_| Post::new()).collect::<sys::Result<Vec<_>>>();
-    let posts = posts
-        .map_err(|error| HostError::Network { operation: error.operation, source: error.source })?;
-    Ok(posts.into_iter().unzip())
+    Ok(posts.map_err(system)?.into_iter().unzip())
+}
+
+fn system(sys::Error { operation, source }: sys::Error) -> HostError {
+    HostError::Network { operation, source }
 }
 
 fn no_path(reason: String) -> HostError {

@@ -1,6 +1,9 @@
 //! One way to a disk, whatever protocol it speaks.
 
 use std::fmt;
+use std::sync::Arc;
+
+use sys::world::World;
 
 use crate::error::HostError;
 use crate::fabrics::HostConfig;
@@ -20,10 +23,15 @@ pub enum DiskPath {
 
 impl DiskPath {
     /// Connects, for up to `queues` queues; `number` tells it from other ways to the disk.
-    pub(super) fn connect(&self, number: usize, queues: u16) -> Result<Box<dyn Keeper>, HostError> {
+    pub(super) fn connect(
+        &self,
+        world: &Arc<dyn World>,
+        number: usize,
+        queues: u16,
+    ) -> Result<Box<dyn Keeper>, HostError> {
         Ok(match self {
-            Self::Nvme(uri, config) => Box::new(NvmeKeeper::connect(uri, config, queues)?),
-            Self::Iscsi(uri, config) => initiator::keep(uri, config, number, queues)?,
+            Self::Nvme(uri, config) => Box::new(NvmeKeeper::connect(world, uri, config, queues)?),
+            Self::Iscsi(uri, config) => initiator::keep(world, uri, config, number, queues)?,
         })
     }
 

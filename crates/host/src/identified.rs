@@ -2,6 +2,7 @@
 
 use nvme::log::AnaState;
 use nvme::{FoundController, FoundNamespace};
+use sys::world::Machine;
 
 use super::admin::AdminQueue;
 use super::fabrics::HostConfig;
@@ -35,7 +36,7 @@ const NAMESPACES_MOST: usize = 4096;
 /// # Errors
 /// When there is no way to it, it is not there, or it does not answer as one.
 pub fn identify(uri: &NvmeUri, config: &HostConfig) -> Result<Identified, HostError> {
-    let (_, mut admin) = AdminQueue::connect(uri, config)?;
+    let (_, mut admin) = AdminQueue::connect(&Machine, uri, config)?;
     let controller = admin.controller()?;
     let ids = match uri.namespace {
         Some(id) => vec![id],

@@ -1,9 +1,11 @@
 //! A way over NVMe/TCP: a controller's admin queue, which keeps it alive and says what happens.
 
-use std::net::TcpStream;
+use std::sync::Arc;
 
 use nvme::log::AnaState;
 use sys::event::Waker;
+use sys::stream::Stream;
+use sys::world::World;
 
 use super::admin::{self, AdminQueue};
 use super::association::Association;
@@ -24,11 +26,12 @@ const SLACK_MS: u64 = 1000;
 
 impl NvmeKeeper {
     pub(super) fn connect(
+        world: &Arc<dyn World>,
         uri: &NvmeUri,
         config: &HostConfig,
         queues: u16,
     ) -> Result<Self, HostError> {
-        let (association, admin) = Association::begin(uri, config, queues)?;
+        let (association, admin) = Association::begin(world, uri, config, queues)?;
         // Until the access state has been asked for.
         let found = found(&association, AnaState::Inaccessible);
         Ok(Self { association, admin, found })
@@ -101,7 +104,7 @@ impl Keeper for NvmeKeeper {
         Ok(())
     }
 
-    fn socket(&self) -> &TcpStream {
+    fn socket(&self) -> &Stream {
         self.admin.socket()
     }
 

@@ -25,7 +25,6 @@ use std::sync::mpsc::Receiver;
 use nvme::Status;
 use nvme::log::AnaState;
 use sys::block::Block;
-use sys::clock::monotonic_ns;
 use sys::event::Waker;
 use sys::ring::{Completed, Held, Ring};
 
@@ -85,13 +84,14 @@ impl Lane {
         mail: Receiver<Mail>,
         waker: Waker,
     ) -> sys::Result<Self> {
-        let now_ns = monotonic_ns();
+        let ring = shared.world.ring(RING_ENTRIES)?;
+        let now_ns = ring.now_ns();
         let slots = shared.config.paths.iter().map(|_| Slot::default()).collect();
         let mut lane = Self {
             shared,
             mail,
             waker,
-            ring: Ring::new(RING_ENTRIES)?,
+            ring,
             slots,
             dying: Vec::new(),
             ready: VecDeque::new(),
@@ -107,7 +107,7 @@ impl Lane {
     }
 
     fn listen(&mut self, block: Block) {
-        self.ring.read(self.waker.descriptor(), MAIL, block, 0..8, 0);
+        self.ring.hear(&self.waker, MAIL, block);
     }
 
     /// Works until it is told to stop.
@@ -120,7 +120,7 @@ impl Lane {
                 }
             }
             self.ring.wait_until(self.deadline_ns())?;
-            self.now_ns = monotonic_ns();
+            self.now_ns = self.ring.now_ns();
             let mut ended = Vec::new();
             while let Some(completed) = self.ring.take_ended() {
                 self.complete(completed, &mut ended);

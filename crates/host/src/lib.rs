@@ -56,4 +56,3 @@ pub(crate) use reach::{Found, Heard, Keeper, Pending};
 pub use reach::{Queue, Reached};
 pub(crate) use uri::address_of;
 pub use uri::{NvmeUri, NvmeUriError};
-pub(crate) use wire::dial;

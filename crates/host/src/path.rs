@@ -8,11 +8,8 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Duration;
-
-use nvme::log::AnaState;
-use sys::clock::monotonic_ns;
 
 use super::HostError;
 use super::admin::are_one;
@@ -22,6 +19,7 @@ use super::mail::{Call, Mail};
 use super::piece::Piece;
 use super::reach::{Found, Heard, Keeper, Queue};
 use super::shared::Shared;
+use nvme::log::AnaState;
 
 /// A way with everything that is needed of it.
 pub(super) struct Joined {
@@ -104,20 +102,28 @@ impl Path {
         Ok(Joined { keeper, queues })
     }
 
+    fn now_ns(&self) -> u64 {
+        self.shared.world.now_ns()
+    }
+
     fn find(&self) -> Result<Joined, HostError> {
         let lanes = u16::try_from(self.shared.lanes.len()).unwrap_or(u16::MAX);
-        let keeper = self.shared.config.paths[self.number].connect(self.number, lanes)?;
+        let keeper = self.shared.config.paths[self.number].connect(
+            &self.shared.world,
+            self.number,
+            lanes,
+        )?;
         Self::join(self.number, &self.shared, keeper)
     }
 
     /// Keeps the path open until it is told to stop, or the disk is lost.
     pub(super) fn run(mut self, first: Result<Joined, String>) {
-        let seed = monotonic_ns().wrapping_add(self.number as u64);
+        let seed = self.now_ns().wrapping_add(self.number as u64);
         let most = Duration::from_nanos(self.shared.config.reconnect_delay.as_ns());
         let mut backoff = Backoff::new(FIRST_PAUSE, most, seed);
         let mut found = first;
         loop {
-            let began_ns = monotonic_ns();
+            let began_ns = self.now_ns();
             let reason = match found {
                 Ok(joined) => {
                     let over = self.serve(joined);
@@ -129,7 +135,7 @@ impl Path {
                 }
                 Err(reason) => reason,
             };
-            if monotonic_ns() - began_ns >= STEADY_NS {
+            if self.now_ns() - began_ns >= STEADY_NS {
                 backoff.reset();
             }
             self.tell_why(reason);
@@ -150,14 +156,22 @@ impl Path {
 
     // Whether to go on after a pause.
     fn rests(&self, pause: Duration) -> bool {
-        let until_ns = monotonic_ns().saturating_add(u64::try_from(pause.as_nanos()).unwrap_or(0));
+        let waker = self.shared.paths[self.number].waker();
+        let until_ns = self.now_ns().saturating_add(u64::try_from(pause.as_nanos()).unwrap_or(0));
         loop {
-            let left = Duration::from_nanos(until_ns.saturating_sub(monotonic_ns()));
-            match self.mail.recv_timeout(left) {
-                Ok(Call::Stop) | Err(RecvTimeoutError::Disconnected) => return false,
+            match self.mail.try_recv() {
+                Ok(Call::Stop) | Err(TryRecvError::Disconnected) => return false,
                 // Of a controller that is lost already.
-                Ok(Call::Lost { .. } | Call::Look { .. }) => {}
-                Err(RecvTimeoutError::Timeout) => return true,
+                Ok(Call::Lost { .. } | Call::Look { .. }) => continue,
+                Err(TryRecvError::Empty) => {}
+            }
+            if self.now_ns() >= until_ns {
+                return true;
+            }
+            match self.shared.world.wait(waker, Some(until_ns)) {
+                Ok(true) => waker.acknowledge(),
+                Ok(false) => {}
+                Err(_) => return false,
             }
         }
     }
@@ -167,10 +181,7 @@ impl Path {
         let mut state = keeper.found().state;
         self.generation += 1;
         let (path, generation) = (self.number, self.generation);
-        match keeper.socket().try_clone() {
-            Ok(socket) => self.shared.set_up(path, Some((generation, socket))),
-            Err(error) => return Over::Lost(format!("duplicate a descriptor: {error}")),
-        }
+        self.shared.set_up(path, Some((generation, keeper.socket().clone())));
         for (lane, queue) in self.shared.lanes.iter().zip(queues) {
             lane.tell(Mail::Up { path, generation, queue, state });
         }
@@ -190,8 +201,8 @@ impl Path {
             Over::Stopped => keeper.shut_down(),
             Over::Lost(_) => {
                 // Nothing that was said is to arrive after this: not even that the host is alive.
-                sys::stream::forget_unsent(keeper.socket());
-                sys::stream::shut(keeper.socket());
+                keeper.socket().forget_unsent();
+                keeper.socket().shut();
                 self.shared.set_up(path, None);
                 drop(keeper);
                 for lane in &self.shared.lanes {
@@ -235,7 +246,7 @@ impl Path {
     // changed.
     fn look_again(&mut self, state: AnaState) {
         let is_usable = matches!(state, AnaState::Optimized | AnaState::NonOptimized);
-        self.look_ns = (!is_usable).then(|| monotonic_ns() + LOOK_NS);
+        self.look_ns = (!is_usable).then(|| self.now_ns() + LOOK_NS);
     }
 
     fn hear_calls(&mut self) -> Option<Over> {
@@ -248,7 +259,7 @@ impl Path {
                 // A controller that contradicts itself is not asked without end.
                 Call::Look { generation } if generation == self.generation => {
                     self.is_doubted = true;
-                    let soon_ns = monotonic_ns() + LOOK_SOON_NS;
+                    let soon_ns = self.now_ns() + LOOK_SOON_NS;
                     self.look_ns = Some(self.look_ns.map_or(soon_ns, |at| at.min(soon_ns)));
                 }
                 Call::Lost { .. } | Call::Look { .. } => {}

@@ -1,13 +1,11 @@
 //! A connection on a ring: bytes that are to go, and bytes that have come.
 
-use std::os::fd::OwnedFd;
-use std::sync::Arc;
-
 use sys::ring::{Completed, Held, Ring};
+use sys::stream::Stream;
 
 /// See the module's description.
 pub(crate) struct Pipe {
-    socket: Arc<OwnedFd>,
+    socket: Stream,
     /// What is sent next.
     pub(crate) out: Vec<u8>,
     input: Vec<u8>,
@@ -31,9 +29,9 @@ pub(crate) enum Moved {
 const INPUT_BYTES: usize = 256 << 10;
 
 impl Pipe {
-    pub(crate) fn new(socket: impl Into<OwnedFd>, token: u64) -> Self {
+    pub(crate) fn new(socket: Stream, token: u64) -> Self {
         Self {
-            socket: Arc::new(socket.into()),
+            socket,
             out: Vec::new(),
             input: vec![0; INPUT_BYTES],
             spare: Vec::new(),
@@ -92,8 +90,8 @@ impl Pipe {
     /// Ends it. What has not left this machine does not arrive later if it `forgets`.
     pub(crate) fn cut(&self, forgets: bool) {
         if forgets {
-            sys::stream::forget_unsent(&self.socket);
+            self.socket.forget_unsent();
         }
-        sys::stream::shut(&self.socket);
+        self.socket.shut();
     }
 }

@@ -1,13 +1,12 @@
 //! What loads and disks need of a device that they reach over the network, whatever protocol it
 //! speaks.
 
-use std::net::TcpStream;
-
 use nvme::log::AnaState;
 use nvme::{NamespaceIds, Opening};
 use sys::block::Block;
 use sys::event::Waker;
 use sys::ring::{Completed, Ring};
+use sys::stream::Stream;
 
 use backend::Ended;
 use backend::{Failure, Geometry, Request};
@@ -68,7 +67,7 @@ pub(crate) trait Keeper: Send {
     fn look(&mut self) -> Result<(), HostError>;
 
     /// Its connection.
-    fn socket(&self) -> &TcpStream;
+    fn socket(&self) -> &Stream;
 
     /// Says good-bye.
     fn shut_down(self: Box<Self>);

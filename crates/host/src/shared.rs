@@ -1,10 +1,12 @@
 //! What all threads of a disk know.
 
-use std::net::TcpStream;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use nvme::NamespaceIds;
+use sys::stream::Stream;
+use sys::world::World;
 
 use super::config::{DiskConfig, DiskEvent, Observer};
 use super::disk_path::DiskPath;
@@ -19,6 +21,7 @@ use super::ways::Ways;
 const TOKENS: u64 = 2 * IscsiUri::CONNECTIONS_MAX as u64;
 /// What all threads of a disk know.
 pub(super) struct Shared {
+    pub(super) world: Arc<dyn World>,
     pub(super) config: DiskConfig,
     pub(super) shape: Shape,
     /// The path by which it was recognized first, and what has it there.
@@ -32,7 +35,7 @@ pub(super) struct Shared {
     /// How long a controller may go on with what a host has asked that it has lost.
     pub(super) quiesce_ns: AtomicU64,
     /// Connections of the admin queues that are there, with the generations of their controllers.
-    pub(super) admin: Vec<Mutex<Option<(u64, TcpStream)>>>,
+    pub(super) admin: Vec<Mutex<Option<(u64, Stream)>>>,
     pub(super) ways: Ways,
     pub(super) block_count: AtomicU64,
     pub(super) last_token: AtomicU64,
@@ -44,12 +47,12 @@ impl Shared {
         (self.observer)(event);
     }
 
-    pub(super) fn admin(&self, path: usize) -> MutexGuard<'_, Option<(u64, TcpStream)>> {
+    pub(super) fn admin(&self, path: usize) -> MutexGuard<'_, Option<(u64, Stream)>> {
         self.admin[path].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A path has a controller, which can be cut off; or has none.
-    pub(super) fn set_up(&self, path: usize, admin: Option<(u64, TcpStream)>) {
+    pub(super) fn set_up(&self, path: usize, admin: Option<(u64, Stream)>) {
         *self.admin(path) = admin;
     }
 
@@ -59,8 +62,8 @@ impl Shared {
         if let Some((of, admin)) = &*self.admin(path)
             && *of == generation
         {
-            sys::stream::forget_unsent(admin);
-            sys::stream::shut(admin);
+            admin.forget_unsent();
+            admin.shut();
         }
         self.paths[path].tell(Call::Lost { generation, reason });
     }

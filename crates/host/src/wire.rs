@@ -2,17 +2,17 @@
 //! may be outstanding beside it.
 
 use std::collections::VecDeque;
-use std::io::{Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use nvme::{Answer, Completion, Digests, HostQueue, Submission, Transfer};
+use sys::stream::Stream;
+use sys::world::World;
 
 use super::HostError;
 
 /// See the module's description.
 pub(crate) struct Wire {
-    pub(crate) stream: TcpStream,
+    pub(crate) stream: Stream,
     pub(crate) queue: HostQueue,
     input: Vec<u8>,
     unread: [usize; 2],
@@ -31,9 +31,14 @@ fn network(operation: &'static str) -> impl Fn(std::io::Error) -> HostError {
 
 impl Wire {
     /// Connects, and agrees on how to speak.
-    pub(crate) fn connect(address: &str, depth: u16, digests: Digests) -> Result<Self, HostError> {
+    pub(crate) fn connect(
+        world: &dyn World,
+        address: &str,
+        depth: u16,
+        digests: Digests,
+    ) -> Result<Self, HostError> {
         let operation = "connect to the target";
-        let stream = dial(address, PATIENCE).map_err(network(operation))?;
+        let stream = world.dial(address, PATIENCE).map_err(network(operation))?;
         let mut out = Vec::new();
         let queue = HostQueue::begin(depth, digests, &mut out);
         let mut wire = Self {
@@ -54,7 +59,7 @@ impl Wire {
 
     /// Waits for answers this long from now on; for ever if `None`.
     pub(crate) fn be_patient(&self, time: Option<Duration>) -> Result<(), HostError> {
-        self.stream.set_read_timeout(time).map_err(network("set up a connection"))
+        self.stream.wait_to_read(time).map_err(network("set up a connection"))
     }
 
     fn send(&mut self, bytes: &[u8], operation: &'static str) -> Result<(), HostError> {
@@ -174,21 +179,4 @@ impl Wire {
             None => unreachable!("the loop ends with one"),
         }
     }
-}
-
-/// Connects to a name or address, and waits as long for anything that is sent there.
-pub(crate) fn dial(address: &str, patience: Duration) -> std::io::Result<TcpStream> {
-    let mut last = std::io::Error::other("no such host");
-    for address in address.to_socket_addrs()? {
-        match TcpStream::connect_timeout(&address, patience) {
-            Ok(stream) => {
-                stream.set_nodelay(true)?;
-                stream.set_read_timeout(Some(patience))?;
-                stream.set_write_timeout(Some(patience))?;
-                return Ok(stream);
-            }
-            Err(error) => last = error,
-        }
-    }
-    Err(last)
 }

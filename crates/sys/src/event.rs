@@ -262,6 +262,12 @@ impl Waker {
         let _interrupted = rustix::io::read(&self.fd, &mut count);
     }
 
+    /// Whether it is readable.
+    #[must_use]
+    pub fn is_used(&self) -> bool {
+        wait_for([self.fd.as_fd()], Some(Duration::ZERO)).is_ok_and(|[is_used]| is_used)
+    }
+
     /// What to read from.
     #[must_use]
     pub const fn descriptor(&self) -> &Arc<OwnedFd> {

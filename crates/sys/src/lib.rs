@@ -10,6 +10,7 @@
 //! act inside it                                   remote, socket (to the helper), ptrace
 //! wait for whatever comes next                    event, clock, processors, priority
 //! move bytes to and from sockets and files       ring, block, shared, disk, stream
+//! be on this machine, or in a simulation         world
 //! serve files of its own                          mount
 //! see what processes cost, and who listens       usage, listener
 //! give up rights                                  user, sandbox
@@ -62,5 +63,6 @@ pub mod told;
 pub mod usage;
 pub mod user;
 pub mod userfault;
+pub mod world;
 
 pub use error::{Error, Result};

@@ -13,11 +13,11 @@ mod aborts;
 mod held;
 
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use nvme::Slot;
 use sys::ring::{Completed, Held, Ring};
+use sys::stream::Stream;
 
 use backend::Ended;
 use backend::pool::{Account, Holder, Pool};
@@ -54,7 +54,7 @@ enum State {
 }
 
 pub(crate) struct Connection {
-    pub(crate) socket: Arc<OwnedFd>,
+    pub(crate) socket: Stream,
     pub(crate) end: End,
     peer: Option<SocketAddr>,
     pub(crate) since_ns: u64,
@@ -101,9 +101,9 @@ const SPARES_MAX: usize = 4;
 const TERMINATION_NS: u64 = 5_000_000_000;
 
 impl Connection {
-    pub(crate) fn new(socket: Arc<OwnedFd>, end: End, now_ns: u64) -> Self {
+    pub(crate) fn new(socket: Stream, end: End, now_ns: u64) -> Self {
         Self {
-            peer: sys::stream::peer_address(&socket).ok(),
+            peer: socket.peer_address().ok(),
             socket,
             end,
             since_ns: now_ns,
@@ -370,7 +370,7 @@ impl Connection {
             State::Terminating { until_ns, .. } if until_ns <= now_ns => self.close(),
             State::Terminating { until_ns, has_shut: false } if is_sent => {
                 self.state = State::Terminating { until_ns, has_shut: true };
-                sys::stream::shut_writing(&self.socket);
+                self.socket.shut_writing();
             }
             _ => {}
         }
@@ -392,10 +392,10 @@ impl Connection {
     pub(crate) fn close(&mut self) {
         if self.state != State::Closed {
             self.state = State::Closed;
-            sys::stream::shut(&self.socket);
+            self.socket.shut();
             // A peer that is silent would keep what it was lent for as long as TCP waits for it.
             if self.lends {
-                sys::stream::abort(&self.socket);
+                self.socket.abort();
             }
         }
     }

@@ -105,18 +105,15 @@ mod waiting;
 mod witness;
 mod work;
 
-use std::io::ErrorKind::AddrInUse;
 use std::net::{SocketAddr, TcpListener};
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
-use std::thread::JoinHandle;
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 use nvme::Notice;
 use nvme::log::AnaState;
-use sys::clock::monotonic_ns;
-use sys::event::{Poll, Waker};
+use sys::event::Waker;
+use sys::stream::Listener;
+use sys::world::{self, Farewell, Machine, Thread, World};
 
 pub use config::{CONTROLLER_ID_MAX, Limits, SHARDS_MAX, TargetConfig};
 pub use counters::Counters;
@@ -143,10 +140,12 @@ use shard::Shard;
 /// A target at work.
 pub struct Target {
     peers: Arc<[Peer]>,
-    threads: Vec<JoinHandle<sys::Result<()>>>,
+    threads: Vec<Thread>,
+    /// How those have ended that have failed.
+    failures: (Sender<sys::Error>, Receiver<sys::Error>),
     /// The threads of the shards, by their numbers in the kernel.
     shards: Vec<u32>,
-    keeper: Option<JoinHandle<()>>,
+    keeper: Option<Thread>,
     addresses: Vec<SocketAddr>,
     iscsi_addresses: Vec<SocketAddr>,
     portals: Arc<[Arc<Portal>]>,
@@ -154,15 +153,6 @@ pub struct Target {
     observer: Observer,
     /// Readable when a shard has ended.
     ended: Waker,
-}
-
-/// Says that a shard has ended, however it did.
-struct Farewell(Waker);
-
-impl Drop for Farewell {
-    fn drop(&mut self) {
-        self.0.wake();
-    }
 }
 
 impl Target {
@@ -175,6 +165,18 @@ impl Target {
         Self::start_on(config, subsystems, Vec::new())
     }
 
+    /// As [`Target::start`], in a world.
+    ///
+    /// # Errors
+    /// As [`Target::start`].
+    pub fn start_in(
+        world: &Arc<dyn World>,
+        config: &TargetConfig,
+        subsystems: Vec<Subsystem>,
+    ) -> sys::Result<Self> {
+        Self::begin(world, config, subsystems, Vec::new())
+    }
+
     /// As [`Target::start`], with sockets that listen already at some of the addresses: they are
     /// used in place of others of the same address, and closed if there is none.
     ///
@@ -185,12 +187,21 @@ impl Target {
         subsystems: Vec<Subsystem>,
         listening: Vec<TcpListener>,
     ) -> sys::Result<Self> {
+        Self::begin(&Machine::world(), config, subsystems, listening)
+    }
+
+    fn begin(
+        world: &Arc<dyn World>,
+        config: &TargetConfig,
+        subsystems: Vec<Subsystem>,
+        listening: Vec<TcpListener>,
+    ) -> sys::Result<Self> {
         if !(1..=SHARDS_MAX).contains(&usize::from(config.shards)) {
             let reason = format!("{} shards: 1 to {SHARDS_MAX}", config.shards);
             return Err(sys::Error::new("start a target", std::io::Error::other(reason)));
         }
         let subsystems: Vec<_> = subsystems.into_iter().map(Arc::new).collect();
-        let (listeners, mut addresses) = listen_at_all(config, listening)?;
+        let (listeners, mut addresses) = listen_at_all(&**world, config, listening)?;
         let iscsi_addresses = addresses.split_off(config.nvme.len());
         let (peers, mails) = mailboxes(config.shards)?;
         let counters = mails.iter().map(|_| Arc::new(Counters::default())).collect();
@@ -199,6 +210,7 @@ impl Target {
         let control = Control::new(config.limits, subsystems.clone(), Arc::clone(&portals));
         let mut target = Self {
             threads: Vec::new(),
+            failures: channel(),
             shards: Vec::new(),
             keeper: None,
             addresses,
@@ -219,7 +231,7 @@ impl Target {
             },
             config.shards,
         );
-        let (keeper, thread) = Keeper::start()?;
+        let (keeper, thread) = Keeper::start(world)?;
         target.keeper = Some(thread);
         let mut only = Some((control, gate, listeners));
         for (index, mail) in (0..=config.shards).zip(mails) {
@@ -242,6 +254,7 @@ impl Target {
                 iscsi_portals: Arc::clone(&target.iscsi_portals),
                 keeper: keeper.clone(),
                 witness: witness.clone(),
+                world: Arc::clone(world),
             })?;
         }
         Ok(target)
@@ -249,29 +262,35 @@ impl Target {
 
     // The ring belongs to the thread that makes it: that says whether it could.
     fn spawn(&mut self, seed: Seed) -> sys::Result<()> {
-        let (sender, began) = channel();
+        let (sender, began) = world::channel()?;
+        let world = Arc::clone(&seed.world);
         let name = match &seed.control {
             Some(_) => "afar-control".to_owned(),
             None => format!("afar-shard-{}", seed.index),
         };
         let is_shard = seed.control.is_none();
-        let farewell = Farewell(self.ended.clone());
-        let thread = std::thread::Builder::new().name(name).spawn(move || {
-            let _farewell = farewell;
-            let shard = match Shard::new(seed) {
-                Ok(shard) => shard,
-                Err(error) => {
-                    let _gone = sender.send(Err(error));
-                    return Ok(());
+        let (farewell, failed) = (Farewell(self.ended.clone()), self.failures.0.clone());
+        let thread = world.start(
+            name,
+            Box::new(move || {
+                let _farewell = farewell;
+                let shard = match Shard::new(seed) {
+                    Ok(shard) => shard,
+                    Err(error) => {
+                        let _gone = sender.send(Err(error));
+                        return;
+                    }
+                };
+                let _gone = sender.send(Ok(sys::process::thread()));
+                drop(sender);
+                if let Err(error) = shard.run() {
+                    let _gone = failed.send(error);
                 }
-            };
-            let _gone = sender.send(Ok(sys::process::thread()));
-            shard.run()
-        });
-        let thread = thread.map_err(|error| sys::Error::new("start a shard", error))?;
+            }),
+        )?;
         self.threads.push(thread);
         // A thread that says nothing has failed, which the end of the target tells.
-        if let Ok(number) = began.recv() {
+        if let Some(number) = began.receive(&*world)? {
             self.shards.extend(Some(number?).filter(|_| is_shard));
         }
         Ok(())
@@ -375,18 +394,16 @@ impl Target {
         for peer in &*self.peers {
             peer.tell(Message::Stop);
         }
-        let mut result = Ok(());
         for thread in self.threads.drain(..) {
-            match thread.join() {
-                Ok(ended) => result = result.and(ended),
-                Err(panic) => std::panic::resume_unwind(panic),
+            if let Err(panic) = thread.join() {
+                std::panic::resume_unwind(panic);
             }
         }
         // Nobody has anything for it any more.
-        if let Some(Err(panic)) = self.keeper.take().map(JoinHandle::join) {
+        if let Some(Err(panic)) = self.keeper.take().map(Thread::join) {
             std::panic::resume_unwind(panic);
         }
-        result
+        self.failures.1.try_recv().map_or(Ok(()), Err)
     }
 }
 
@@ -410,14 +427,12 @@ fn mailboxes(shards: u16) -> sys::Result<(Arc<[Peer]>, Mails)> {
     Ok((peers.into(), mails))
 }
 
-/// How long another's address may still be taken, and the time between two tries.
-const REBIND: [Duration; 2] = [Duration::from_secs(1), Duration::from_millis(10)];
-
 // Listens at the addresses for NVMe/TCP, and then at those for iSCSI.
 fn listen_at_all(
+    world: &dyn World,
     config: &TargetConfig,
     mut listening: Vec<TcpListener>,
-) -> sys::Result<(Vec<Arc<OwnedFd>>, Vec<SocketAddr>)> {
+) -> sys::Result<(Vec<Listener>, Vec<SocketAddr>)> {
     let nvme = config.nvme.iter().map(|address| (address, "listen for NVMe/TCP hosts"));
     let iscsi = config.iscsi.iter().map(|address| (address, "listen for iSCSI initiators"));
     let mut listeners = Vec::new();
@@ -425,38 +440,14 @@ fn listen_at_all(
     for (address, purpose) in nvme.chain(iscsi) {
         let is_it = |one: &TcpListener| one.local_addr().is_ok_and(|own| own == *address);
         let listener = match listening.iter().position(is_it) {
-            Some(place) => Ok((listening.swap_remove(place), *address)),
-            None => listen(*address),
+            Some(place) => Ok((listening.swap_remove(place).into(), *address)),
+            None => world.listen(*address),
         };
         let listener = listener.map_err(|error| sys::Error::new(purpose, error))?;
         addresses.push(listener.1);
-        listeners.push(Arc::new(OwnedFd::from(listener.0)));
+        listeners.push(listener.0);
     }
     Ok((listeners, addresses))
-}
-
-/// Listens at an address, for [`Target::start_on`]; where that is. One that is taken is asked for
-/// again for a second: the kernel closes the sockets of a target that was killed a moment after its
-/// end, when it has taken its rings down.
-///
-/// # Errors
-/// When it stays taken, or is none of this machine's.
-pub fn listen(address: SocketAddr) -> std::io::Result<(TcpListener, SocketAddr)> {
-    let [patience, pause] = REBIND;
-    let until_ns = monotonic_ns() + u64::try_from(patience.as_nanos()).unwrap_or(0);
-    loop {
-        match TcpListener::bind(address) {
-            Err(error) if error.kind() == AddrInUse && monotonic_ns() < until_ns => {
-                let mut none = Poll::new().map_err(|error| error.source)?;
-                none.wait(Some(pause), &mut Vec::new()).map_err(|error| error.source)?;
-            }
-            bound => {
-                let listener = bound?;
-                let local = listener.local_addr()?;
-                return Ok((listener, local));
-            }
-        }
-    }
 }
 
 impl Drop for Target {

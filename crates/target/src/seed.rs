@@ -1,8 +1,10 @@
 //! What a shard is made with.
 
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
+
+use sys::stream::Listener;
+use sys::world::World;
 
 use super::config::TargetConfig;
 use super::control::Control;
@@ -28,10 +30,11 @@ pub(crate) struct Seed {
     /// As the control thread knows them.
     pub(crate) loads: Loads,
     /// Those for NVMe/TCP first, in the order of the portals, then those for iSCSI.
-    pub(crate) listeners: Vec<Arc<OwnedFd>>,
+    pub(crate) listeners: Vec<Listener>,
     pub(crate) portals: Arc<[Arc<Portal>]>,
     /// Those for iSCSI.
     pub(crate) iscsi_portals: Arc<[Arc<Portal>]>,
     pub(crate) keeper: Keeper,
     pub(crate) witness: Witness,
+    pub(crate) world: Arc<dyn World>,
 }

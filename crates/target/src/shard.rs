@@ -10,14 +10,14 @@ mod memory;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use sys::block::Block;
-use sys::clock::{monotonic_ns, thread_ns};
+use sys::clock::thread_ns;
 use sys::ring::{Completed, Held, Ring};
+use sys::stream::Stream;
 
 use backend::Idle;
 use backend::pool::{Account, Pool, Terms};
@@ -104,7 +104,7 @@ impl Shard {
         let bytes = |limit: measure::Bytes| usize::try_from(limit.get()).unwrap_or(usize::MAX);
         let limits = &seed.config.limits;
         let (share, common) = (bytes(limits.share), bytes(limits.data));
-        let mut ring = Ring::new(RING_ENTRIES)?;
+        let mut ring = seed.world.ring(RING_ENTRIES)?;
         for (number, listener) in (0..).zip(&seed.listeners) {
             ring.accept(listener, ACCEPT | number);
         }
@@ -112,6 +112,7 @@ impl Shard {
         let is_control = seed.control.is_some();
         let idle = Idle::new(if is_control { 0 } else { seed.config.busy_poll.as_ns() });
         let mut shard = Self {
+            now_ns: ring.now_ns(),
             ring,
             connections: Vec::new(),
             free: Vec::new(),
@@ -124,7 +125,6 @@ impl Shard {
             ledger: Ledger::default(),
             weighed_ns: 0,
             stopping_ns: None,
-            now_ns: monotonic_ns(),
             idle,
             zero_copy: seed.config.zero_copy.map_or(usize::MAX, bytes),
             starving: Vec::new(),
@@ -153,7 +153,7 @@ impl Shard {
             if self.idle.sleeps(&mut self.ring, until_ns)? {
                 add(&self.seed.counters.sleeps, 1);
             }
-            self.now_ns = monotonic_ns();
+            self.now_ns = self.ring.now_ns();
             // Answers of the first jobs are on their way while the rest are still being made.
             let mut jobs = 0;
             while jobs < JOBS_AT_ONCE
@@ -192,7 +192,7 @@ impl Shard {
     fn count_answers(&mut self) {
         if !self.ledger.is_empty() {
             let Seed { index, counters, .. } = &self.seed;
-            self.ledger.count(*index, counters, &mut self.pool, monotonic_ns());
+            self.ledger.count(*index, counters, &mut self.pool, self.ring.now_ns());
         }
     }
 
@@ -203,7 +203,7 @@ impl Shard {
         let set = |counter: &AtomicU64, value| counter.store(value, Ordering::Relaxed);
         let ended = times.count - counters.traced.load(Ordering::Relaxed);
         if ended > 0 {
-            add(&counters.answer_ns, (monotonic_ns() - self.now_ns) * ended);
+            add(&counters.answer_ns, (self.ring.now_ns() - self.now_ns) * ended);
             set(&counters.device_ns, times.device_ns);
             set(&counters.late_ns, times.late_ns);
             set(&counters.traced, times.count);
@@ -238,7 +238,7 @@ impl Shard {
 
     fn read_mail(&mut self, block: Block) {
         let own = &self.seed.peers[usize::from(self.seed.index)];
-        self.ring.read(own.waker.descriptor(), MAIL, block, 0..8, 0);
+        self.ring.hear(&own.waker, MAIL, block);
     }
 
     fn accepted(&mut self, number: u32, completed: Completed) {
@@ -246,12 +246,12 @@ impl Shard {
         if let Some(socket) = completed.accepted
             && !is_stopping
             && self.has_room(&socket)
-            && sys::stream::send_at_once(&socket).is_ok()
-            && sys::stream::keep_alive(&socket, TCP_KEEP_ALIVE).is_ok()
-            && let Ok(local) = sys::stream::local_address(&socket)
+            && socket.send_at_once().is_ok()
+            && socket.keep_alive(TCP_KEEP_ALIVE).is_ok()
+            && let Ok(local) = socket.local_address()
             && let Some(end) = self.end_of(number as usize, local)
         {
-            let connection = Connection::new(Arc::new(socket), end, self.now_ns);
+            let connection = Connection::new(socket, end, self.now_ns);
             let number = self.adopt(Box::new(connection));
             self.newcomers.push_back((number, self.now_ns));
             self.bound_newcomers();
@@ -274,12 +274,12 @@ impl Shard {
     }
 
     // Whether a connection that has come may stay.
-    fn has_room(&self, socket: &OwnedFd) -> bool {
+    fn has_room(&self, socket: &Stream) -> bool {
         let most = self.seed.config.limits.connections as usize;
         let has_room = self.connections.len() - self.free.len() < most;
         if !has_room {
             let (what, why) = (Happening::Full, Why::Plain);
-            let peer = sys::stream::peer_address(socket).ok();
+            let peer = socket.peer_address().ok();
             self.seed.witness.note(Event { what, why, peer, host: None });
         }
         has_room

@@ -2,7 +2,7 @@
 
 use std::net::{SocketAddr, TcpListener};
 
-use target::listen;
+use sys::world::listen;
 
 use super::ServeError;
 use super::plan::Fixed;

@@ -1,12 +1,12 @@
 //! A way to a disk over iSCSI: a session of its own, in which is looked whether the logical unit is
 //! still there, and still the same.
 
-use std::net::TcpStream;
-use std::os::fd::AsFd;
+use std::sync::Arc;
 use std::time::Duration as StdDuration;
 
-use sys::clock::monotonic_ns;
-use sys::event::{Waker, wait_for};
+use sys::event::Waker;
+use sys::stream::Stream;
+use sys::world::World;
 
 use crate::{Found, Heard, HostError, Keeper, Piece, Queue};
 
@@ -18,6 +18,7 @@ use super::session::Session;
 
 /// See the module's description.
 struct IscsiKeeper {
+    world: Arc<dyn World>,
     uri: IscsiUri,
     config: InitiatorConfig,
     /// Which of the ways to the disk it is.
@@ -37,6 +38,7 @@ const SLACK_MS: u64 = 1000;
 
 /// Connects, for up to `queues` queues.
 pub(crate) fn keep(
+    world: &Arc<dyn World>,
     uri: &IscsiUri,
     config: &InitiatorConfig,
     number: usize,
@@ -44,7 +46,7 @@ pub(crate) fn keep(
 ) -> Result<Box<dyn Keeper>, HostError> {
     let number = u16::try_from(number).unwrap_or(u16::MAX) % SESSIONS;
     let one = IscsiUri { connections: 1, ..uri.clone() };
-    let mut session = Session::begin(&one, config, SessionNumber(number * SESSIONS), 1)?;
+    let mut session = Session::begin(&**world, &one, config, SessionNumber(number * SESSIONS), 1)?;
     let lun = find(&mut session, uri)?;
     let unit = look(&mut session, lun)?;
     let state = access_state(&mut session, lun)?;
@@ -60,8 +62,10 @@ pub(crate) fn keep(
         quiet_ms: config.silence().as_ns() / 1_000_000 + SLACK_MS,
         state,
     };
-    let (uri, config, waker) = (uri.clone(), config.clone(), Waker::new().map_err(system)?);
-    let mut keeper = IscsiKeeper { uri, config, number, session, unit, found, waker, due_ns: 0 };
+    let (world, waker) = (Arc::clone(world), Waker::new().map_err(system)?);
+    let (uri, config) = (uri.clone(), config.clone());
+    let mut keeper =
+        IscsiKeeper { world, uri, config, number, session, unit, found, waker, due_ns: 0 };
     keeper.was_heard();
     Ok(Box::new(keeper))
 }
@@ -73,7 +77,7 @@ fn system(error: sys::Error) -> HostError {
 
 impl IscsiKeeper {
     fn was_heard(&mut self) {
-        self.due_ns = monotonic_ns().saturating_add(self.config.ping_after.as_ns());
+        self.due_ns = self.world.now_ns().saturating_add(self.config.ping_after.as_ns());
     }
 }
 
@@ -94,7 +98,7 @@ impl Keeper for IscsiKeeper {
         token: u64,
     ) -> Result<Box<dyn Queue<Piece>>, HostError> {
         let session = SessionNumber(self.number * SESSIONS + number % SESSIONS);
-        let mut session = Session::begin(&self.uri, &self.config, session, depth)?;
+        let mut session = Session::begin(&*self.world, &self.uri, &self.config, session, depth)?;
         session.settle(self.unit.lun)?;
         Ok(Box::new(SessionQueue::new(session, self.unit.shape(), &self.config, token)?))
     }
@@ -103,7 +107,7 @@ impl Keeper for IscsiKeeper {
         let mut is_readable = false;
         loop {
             self.session.listen(std::mem::take(&mut is_readable))?;
-            let now_ns = monotonic_ns();
+            let now_ns = self.world.now_ns();
             if now_ns >= self.due_ns {
                 self.was_heard();
                 // A ping that also brings what has happened.
@@ -118,8 +122,8 @@ impl Keeper for IscsiKeeper {
             }
             let at_ns = until_ns.unwrap_or(u64::MAX).min(self.due_ns);
             let timeout = (at_ns < u64::MAX).then(|| StdDuration::from_nanos(at_ns - now_ns));
-            let both = [self.session.stream().as_fd(), self.waker.descriptor().as_fd()];
-            let [is_told, is_called] = wait_for(both, timeout).map_err(system)?;
+            let waited = self.session.stream().wait(&self.waker, timeout);
+            let [is_told, is_called] = waited.map_err(system)?;
             if is_called {
                 self.waker.acknowledge();
                 return Ok(Heard::Called);
@@ -136,7 +140,7 @@ impl Keeper for IscsiKeeper {
         Ok(())
     }
 
-    fn socket(&self) -> &TcpStream {
+    fn socket(&self) -> &Stream {
         self.session.stream()
     }
 

@@ -11,6 +11,7 @@ use workload::{fnv64, fnv64_text};
 
 use crate::{HostError, Shape as DiskShape};
 use backend::Geometry;
+use sys::world::Machine;
 
 use super::IscsiUri;
 use super::command::Shape;
@@ -60,7 +61,7 @@ pub fn identify(
     uri: &IscsiUri,
     config: &InitiatorConfig,
 ) -> Result<Vec<IdentifiedUnit>, HostError> {
-    let mut session = Session::begin(uri, config, SessionNumber(0), 1)?;
+    let mut session = Session::begin(&Machine, uri, config, SessionNumber(0), 1)?;
     let mut found = Vec::new();
     match uri.lun {
         Some(lun) => found.push(look(&mut session, lun)?),

@@ -18,7 +18,6 @@ use scsi::iscsi::{
     Answer, AsyncMessage, Ended as Over, Initiator, Request as Wanted, Tag, Transfer,
 };
 use sys::block::Block;
-use sys::clock::monotonic_ns;
 use sys::ring::{Completed, Ring};
 
 use crate::{HostError, Moved, Pending, Pipe, Queue};
@@ -86,6 +85,7 @@ impl<T: Send> SessionQueue<T> {
         config: &InitiatorConfig,
         token: u64,
     ) -> Result<Self, HostError> {
+        let now_ns = session.stream().now_ns();
         let mut queue = Self {
             initiator: session.initiator,
             links: Vec::new(),
@@ -95,18 +95,18 @@ impl<T: Send> SessionQueue<T> {
             ping_after_ns: config.ping_after.as_ns(),
             ping_timeout_ns: config.ping_timeout.as_ns(),
             command_timeout_ns: config.command_timeout.as_ns(),
-            now_ns: monotonic_ns(),
-            look_ns: monotonic_ns() + config.command_timeout.as_ns() / 4,
+            now_ns,
+            look_ns: now_ns + config.command_timeout.as_ns() / 4,
             is_lost: false,
         };
         let mut unread = Vec::new();
         for (token, wire) in (token..).step_by(2).zip(session.wires) {
             let failed = network("set up a connection");
-            wire.stream.set_read_timeout(None).map_err(&failed)?;
-            wire.stream.set_write_timeout(None).map_err(&failed)?;
+            wire.stream.wait_to_read(None).map_err(&failed)?;
+            wire.stream.wait_to_write(None).map_err(&failed)?;
             unread.push(wire.unread().to_vec());
             let pipe = Pipe::new(wire.stream, token);
-            queue.links.push(Link { pipe, tasks: 0, heard_ns: monotonic_ns(), is_pinged: false });
+            queue.links.push(Link { pipe, tasks: 0, heard_ns: now_ns, is_pinged: false });
         }
         for (number, bytes) in (0..).zip(unread) {
             queue.read(number, &bytes, &mut Vec::new());

@@ -1,7 +1,6 @@
 //! A session in which one thing is asked at a time, until it becomes a queue.
 
 use std::io::ErrorKind;
-use std::net::TcpStream;
 
 use measure::Duration;
 use scsi::ask::{Cdb, TEST_UNIT_READY};
@@ -9,6 +8,8 @@ use scsi::iscsi::{
     Answer, AsyncMessage, Ended, EntryConfig, Initiator, Request, TargetRecord, Transfer,
 };
 use scsi::{Lun, Residual, Sense, SenseKey, Status};
+use sys::stream::Stream;
+use sys::world::{Machine, World};
 
 use crate::HostError;
 
@@ -39,15 +40,16 @@ const FEW: u16 = 1;
 impl Session {
     /// Logs in with as many connections as the URI says, for `depth` commands at a time.
     pub(super) fn begin(
+        world: &dyn World,
         uri: &IscsiUri,
         config: &InitiatorConfig,
         number: SessionNumber,
         depth: u16,
     ) -> Result<Self, HostError> {
         let entry = config.entry(uri, number, false)?;
-        let mut session = Self::enter(uri, config, entry, depth)?;
+        let mut session = Self::enter(world, uri, config, entry, depth)?;
         for cid in 1..uri.connections {
-            session.join(uri, config, number, cid)?;
+            session.join(world, uri, (config, number), cid)?;
         }
         Ok(session)
     }
@@ -55,17 +57,18 @@ impl Session {
     /// Logs in to find targets.
     pub(super) fn discover(uri: &IscsiUri, config: &InitiatorConfig) -> Result<Self, HostError> {
         let entry = config.entry(uri, SessionNumber(0), true)?;
-        Self::enter(uri, config, entry, FEW)
+        Self::enter(&Machine, uri, config, entry, FEW)
     }
 
     fn enter(
+        world: &dyn World,
         uri: &IscsiUri,
         config: &InitiatorConfig,
         entry: EntryConfig,
         depth: u16,
     ) -> Result<Self, HostError> {
-        let deadline = Deadline::after(config.login_timeout);
-        let mut wire = Wire::connect(&uri.address, deadline)?;
+        let deadline = Deadline::after(world.now_ns(), config.login_timeout);
+        let mut wire = Wire::connect(world, &uri.address, deadline)?;
         let entered = wire.enter(entry, deadline)?;
         let granted = entered.link.parameters().max_connections;
         if granted < uri.connections {
@@ -81,16 +84,16 @@ impl Session {
     // One connection more (RFC 7143 6.3.1).
     fn join(
         &mut self,
+        world: &dyn World,
         uri: &IscsiUri,
-        config: &InitiatorConfig,
-        number: SessionNumber,
+        (config, number): (&InitiatorConfig, SessionNumber),
         cid: u16,
     ) -> Result<(), HostError> {
         let (tsih, cmd_sn) = (self.tsih, self.initiator.cmd_sn());
         let entry = config.entry(uri, number, false)?;
         let entry = EntryConfig { tsih, cid, cmd_sn, ..entry };
-        let deadline = Deadline::after(config.login_timeout);
-        let mut wire = Wire::connect(&uri.address, deadline)?;
+        let deadline = Deadline::after(world.now_ns(), config.login_timeout);
+        let mut wire = Wire::connect(world, &uri.address, deadline)?;
         let entered = wire.enter(entry, deadline)?;
         // Targets that know of one connection only are known to take it for a session's first.
         if entered.tsih != tsih {
@@ -108,7 +111,7 @@ impl Session {
     }
 
     /// The first connection.
-    pub(super) fn stream(&self) -> &TcpStream {
+    pub(super) fn stream(&self) -> &Stream {
         &self.wires[0].stream
     }
 
@@ -123,7 +126,8 @@ impl Session {
         let operation = "listen to the target";
         while self.next(operation, &mut |_| {})? {}
         if is_readable {
-            self.wires[0].fill(operation, Deadline::after(self.timeout))?;
+            let deadline = self.wires[0].deadline(self.timeout);
+            self.wires[0].fill(operation, deadline)?;
             while self.next(operation, &mut |_| {})? {}
         }
         Ok(())
@@ -184,7 +188,7 @@ impl Session {
         cdb: Cdb,
         receives: u32,
     ) -> Result<(Ended, Vec<u8>), HostError> {
-        let deadline = Deadline::after(self.timeout);
+        let deadline = self.wires[0].deadline(self.timeout);
         let transfer = if receives > 0 { Transfer::Receive(receives) } else { Transfer::None };
         let mut out = Vec::new();
         let tag = loop {
@@ -219,7 +223,7 @@ impl Session {
 
     // Takes what the target says for a while.
     fn pause(&mut self, operation: &'static str) -> Result<(), HostError> {
-        let deadline = Deadline::after(PAUSE);
+        let deadline = self.wires[0].deadline(PAUSE);
         loop {
             match self.hear(operation, deadline, &mut |_| {}) {
                 Err(HostError::Network { source, .. }) if source.kind() == ErrorKind::TimedOut => {
@@ -291,7 +295,7 @@ impl Session {
     /// The targets there are.
     pub(super) fn targets(&mut self) -> Result<Vec<TargetRecord>, HostError> {
         let operation = "ask for targets";
-        let deadline = Deadline::after(self.timeout);
+        let deadline = self.wires[0].deadline(self.timeout);
         let mut out = Vec::new();
         self.initiator.send_targets(0, &mut out);
         self.wires[0].send(&out, operation)?;
@@ -310,7 +314,7 @@ impl Session {
     pub(super) fn log_out(mut self) {
         let mut out = Vec::new();
         self.initiator.logout(0, &mut out);
-        let deadline = Deadline::after(self.timeout);
+        let deadline = self.wires[0].deadline(self.timeout);
         if self.wires[0].send(&out, "log out").is_ok() {
             // Until the end of the session, which is an error to those who wait for anything else.
             while self.hear("log out", deadline, &mut |_| {}).is_ok() {}

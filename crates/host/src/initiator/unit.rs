@@ -3,6 +3,7 @@
 use crate::HostError;
 use crate::reach::{Queue, Reached};
 use backend::Geometry;
+use sys::world::Machine;
 
 use super::IscsiUri;
 use super::config::{InitiatorConfig, SessionNumber};
@@ -23,7 +24,7 @@ impl LogicalUnit {
     /// # Errors
     /// When there is no way to it, it is not there, or it is no disk.
     pub fn connect(uri: &IscsiUri, config: &InitiatorConfig) -> Result<Self, HostError> {
-        let mut session = Session::begin(uri, config, SessionNumber(0), 1)?;
+        let mut session = Session::begin(&Machine, uri, config, SessionNumber(0), 1)?;
         let lun = find(&mut session, uri)?;
         let found = look(&mut session, lun)?;
         session.log_out();
@@ -50,7 +51,8 @@ impl LogicalUnit {
         depth: u16,
         token: u64,
     ) -> Result<Reached<impl Queue<T> + use<T>>, HostError> {
-        let mut session = Session::begin(&self.uri, &self.config, SessionNumber(number), depth)?;
+        let mut session =
+            Session::begin(&Machine, &self.uri, &self.config, SessionNumber(number), depth)?;
         session.settle(self.found.lun)?;
         // What did not say it before does not now.
         let opening = match self.found.opening {

@@ -1,18 +1,18 @@
 //! A connection on which an answer is waited for.
 
-use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::io::ErrorKind;
 use std::time::Duration as StdDuration;
 
 use measure::Duration;
 use scsi::iscsi::{Entered, Entry, EntryConfig, Fatal};
-use sys::clock::monotonic_ns;
+use sys::stream::Stream;
+use sys::world::World;
 
-use crate::{HostError, dial};
+use crate::HostError;
 
 /// See the module's description.
 pub(super) struct Wire {
-    pub(super) stream: TcpStream,
+    pub(super) stream: Stream,
     input: Vec<u8>,
     unread: [usize; 2],
 }
@@ -39,12 +39,12 @@ pub(super) fn protocol(operation: &'static str, fatal: Fatal) -> HostError {
 pub(super) struct Deadline(u64);
 
 impl Deadline {
-    pub(super) fn after(time: Duration) -> Self {
-        Self(monotonic_ns().saturating_add(time.as_ns()))
+    pub(super) const fn after(now_ns: u64, time: Duration) -> Self {
+        Self(now_ns.saturating_add(time.as_ns()))
     }
 
-    fn left(self) -> std::io::Result<StdDuration> {
-        match self.0.saturating_sub(monotonic_ns()) {
+    fn left(self, now_ns: u64) -> std::io::Result<StdDuration> {
+        match self.0.saturating_sub(now_ns) {
             0 => Err(ErrorKind::TimedOut.into()),
             left => Ok(StdDuration::from_nanos(left)),
         }
@@ -52,10 +52,20 @@ impl Deadline {
 }
 
 impl Wire {
-    pub(super) fn connect(address: &str, deadline: Deadline) -> Result<Self, HostError> {
+    pub(super) fn connect(
+        world: &dyn World,
+        address: &str,
+        deadline: Deadline,
+    ) -> Result<Self, HostError> {
         let failed = network("connect to the target");
-        let stream = deadline.left().and_then(|left| dial(address, left)).map_err(failed)?;
+        let left = deadline.left(world.now_ns());
+        let stream = left.and_then(|left| world.dial(address, left)).map_err(failed)?;
         Ok(Self { stream, input: vec![0; INPUT_BYTES], unread: [0, 0] })
+    }
+
+    /// So long from now on.
+    pub(super) fn deadline(&self, time: Duration) -> Deadline {
+        Deadline::after(self.stream.now_ns(), time)
     }
 
     /// Logs in.
@@ -103,8 +113,8 @@ impl Wire {
         deadline: Deadline,
     ) -> Result<(), HostError> {
         let failed = network(operation);
-        let left = deadline.left().map_err(&failed)?;
-        self.stream.set_read_timeout(Some(left)).map_err(&failed)?;
+        let left = deadline.left(self.stream.now_ns()).map_err(&failed)?;
+        self.stream.wait_to_read(Some(left)).map_err(&failed)?;
         let count = self.stream.read(&mut self.input).map_err(|error| match error.kind() {
             // What a time-out of a socket is called.
             ErrorKind::WouldBlock => failed(ErrorKind::TimedOut.into()),

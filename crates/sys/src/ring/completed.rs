@@ -1,9 +1,9 @@
 //! What a request brings when it has ended.
 
 use std::io;
-use std::os::fd::OwnedFd;
 
 use crate::block::Block;
+use crate::stream::Stream;
 
 /// Memory that a request needs, handed back with its completion.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub struct Completed {
     /// What it was given; with its last completion, if there are several.
     pub held: Held,
     /// The connection that was accepted.
-    pub accepted: Option<OwnedFd>,
+    pub accepted: Option<Stream>,
     /// The request goes on.
     pub has_more: bool,
     /// For [`send_in_place`](super::Ring::send_in_place): nothing has happened but that the memory

@@ -26,7 +26,7 @@ impl Connection {
             end.look_at_owed(site);
             self.dues.data(end.owed(), site.now_ns);
         }
-        let acknowledged = || sys::stream::acknowledged_bytes(&self.socket).ok();
+        let acknowledged = || self.socket.acknowledged_bytes().ok();
         match self.dues.late(patience_ns, site.now_ns, acknowledged) {
             Some(late) => return self.give_up(late, site),
             None if self.own_deadline_ns(limits) > site.now_ns => return,

@@ -143,7 +143,7 @@ impl Shard {
     fn stop(&mut self) {
         self.stopping_ns = Some(self.now_ns);
         for listener in &self.seed.listeners {
-            sys::stream::shut(listener);
+            listener.shut();
         }
         for number in 0..self.connections.len() {
             let number = u32::try_from(number).expect("connections are bounded");
@@ -338,6 +338,8 @@ impl Shard {
 mod tests {
     use std::net::{TcpListener, TcpStream};
 
+    use sys::world::Machine;
+
     use crate::config::TargetConfig;
     use crate::counters::Counters;
     use crate::iscsi::Port;
@@ -353,7 +355,8 @@ mod tests {
     // A shard that is not the control thread, with no listener.
     fn shard() -> Shard {
         let (peers, mut mails) = mailboxes(1).expect("there are descriptors");
-        let (keeper, _thread) = Keeper::start().expect("there are threads");
+        let world = Machine::world();
+        let (keeper, _thread) = Keeper::start(&world).expect("there are threads");
         let seed = Seed {
             index: 0,
             config: TargetConfig::default(),
@@ -368,6 +371,7 @@ mod tests {
             iscsi_portals: Arc::new([]),
             keeper,
             witness: Witness::new().expect("there are descriptors"),
+            world,
         };
         Shard::new(seed).expect("the kernel has io_uring")
     }
@@ -381,7 +385,7 @@ mod tests {
         let (socket, _) = listener.accept().expect("one has come");
         let port = Port::new(&portals(&[local]), 0).expect("it is there");
         let end = End::Iscsi(IscsiEnd::new(local, port));
-        let connection = Connection::new(Arc::new(socket.into()), end, shard.now_ns);
+        let connection = Connection::new(socket.into(), end, shard.now_ns);
         let number = shard.adopt(Box::new(connection));
         shard.settle();
         assert!(shard.first_deadline_ns().is_some(), "it has not said what it is for");

@@ -1,0 +1,158 @@
+//! Sockets of the kernel.
+
+use std::io;
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, Shutdown, getpeername, getsockname, shutdown, sockopt};
+
+use crate::Result;
+use crate::error::During;
+
+/// Sends small messages at once (TCP_NODELAY).
+///
+/// # Errors
+/// When it is no TCP socket.
+pub(super) fn send_at_once(socket: &OwnedFd) -> Result<()> {
+    sockopt::set_tcp_nodelay(socket, true).during("set TCP_NODELAY")
+}
+
+/// After so much silence asks whether the peer is there, in intervals of the second time, and gives
+/// it up after so many questions without an answer (SO_KEEPALIVE).
+///
+/// # Errors
+/// When it is no TCP socket.
+pub(super) fn keep_alive(
+    socket: &OwnedFd,
+    (idle, interval, count): (Duration, Duration, u32),
+) -> Result<()> {
+    let set = || {
+        sockopt::set_socket_keepalive(socket, true)?;
+        sockopt::set_tcp_keepidle(socket, idle)?;
+        sockopt::set_tcp_keepintvl(socket, interval)?;
+        sockopt::set_tcp_keepcnt(socket, count)
+    };
+    set().during("set SO_KEEPALIVE")
+}
+
+/// Says that nothing more will be sent.
+pub(super) fn shut_writing(socket: &impl AsFd) {
+    let _gone = shutdown(socket, Shutdown::Write);
+}
+
+/// Nothing more passes either way: what waits on it ends.
+pub(super) fn shut(socket: &impl AsFd) {
+    let _gone = shutdown(socket, Shutdown::Both);
+}
+
+/// The connection is over at once, and its peer sees a reset: nothing that was to be sent is kept
+/// (connecting to nowhere).
+pub(super) fn abort(socket: &impl AsFd) {
+    let _no_connection = rustix::net::connect_unspec(socket);
+}
+
+/// What is still to be sent when it is closed is not sent: its peer sees a reset (SO_LINGER of 0).
+pub fn forget_unsent(socket: &impl AsFd) {
+    let _no_socket = sockopt::set_socket_linger(socket, Some(Duration::ZERO));
+}
+
+/// The address of this end.
+///
+/// # Errors
+/// When it is no socket of the Internet.
+pub(super) fn local_address(socket: &impl AsFd) -> Result<SocketAddr> {
+    let address = getsockname(socket).during("ask for a socket's address")?;
+    SocketAddr::try_from(address).during("ask for a socket's address")
+}
+
+/// The address of the other end.
+///
+/// # Errors
+/// When it is no socket of the Internet, or the other end is gone.
+pub(super) fn peer_address(socket: &impl AsFd) -> Result<SocketAddr> {
+    let address = getpeername(socket).during("ask for a peer's address")?;
+    let address = address.ok_or(Errno::NOTCONN).during("ask for a peer's address")?;
+    SocketAddr::try_from(address).during("ask for a peer's address")
+}
+
+/// Bytes that the peer's system has taken since the connection began (TCP_INFO,
+/// `tcpi_bytes_acked`).
+///
+/// # Errors
+/// When it is no TCP socket.
+#[expect(unsafe_code, reason = "asks for TCP_INFO, which has no safe wrapper")]
+pub(super) fn acknowledged_bytes(socket: &impl AsFd) -> Result<u64> {
+    // include/uapi/linux/tcp.h: the first fields of `struct tcp_info`, in 8-byte words.
+    const WORDS: usize = 16;
+    const BYTES_ACKED: usize = 15;
+    let mut info = [0_u64; WORDS];
+    let mut length = u32::try_from(size_of_val(&info)).unwrap_or(u32::MAX);
+    let fd = socket.as_fd().as_raw_fd();
+    // SAFETY: the kernel writes at most `length` bytes into `info`, which is that long.
+    let done = unsafe {
+        let to = info.as_mut_ptr().cast();
+        libc::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_INFO, to, &raw mut length)
+    };
+    if done != 0 {
+        return Err(io::Error::last_os_error()).during("ask for a connection's state");
+    }
+    Ok(info[BYTES_ACKED])
+}
+
+/// How long it is waited at most, for what comes or for room for what goes.
+///
+/// # Errors
+/// When it is no socket.
+pub(super) fn set_patience(
+    socket: &impl AsFd,
+    way: sockopt::Timeout,
+    patience: Option<Duration>,
+) -> io::Result<()> {
+    Ok(sockopt::set_socket_timeout(socket, way, patience)?)
+}
+
+/// Waits for bytes.
+///
+/// # Errors
+/// As read(2).
+pub(super) fn read(socket: &impl AsFd, into: &mut [u8]) -> io::Result<usize> {
+    Ok(rustix::net::recv(socket, into, RecvFlags::empty())?.0)
+}
+
+/// Sends all of it.
+///
+/// # Errors
+/// As send(2).
+pub(super) fn write_all(socket: &impl AsFd, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match rustix::net::send(socket, bytes, SendFlags::NOSIGNAL) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(count) => bytes = &bytes[count..],
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// Connects to a name or an address within a time, for each address that a name has.
+///
+/// # Errors
+/// When nobody listens there, or there is no such name.
+pub(super) fn connect(address: &str, patience: Duration) -> io::Result<TcpStream> {
+    let mut last = io::Error::other("no such host");
+    for address in address.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, patience) {
+            Ok(stream) => {
+                stream.set_nodelay(true)?;
+                stream.set_read_timeout(Some(patience))?;
+                stream.set_write_timeout(Some(patience))?;
+                return Ok(stream);
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
