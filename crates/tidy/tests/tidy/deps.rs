@@ -41,7 +41,7 @@ macro_rules! app {
 }
 
 #[rustfmt::skip] // one row, one line
-const ROWS: [Row; 42] = [
+const ROWS: [Row; 43] = [
     row("tidy", 10, Only(&[]), "reads text; checks a tree that does not build"),
     row("bench", 9, AllBelow, "measures what the product ships"),
     row("afar", 8, AllBelow, "the applications meet here and nowhere else"),
@@ -60,6 +60,7 @@ const ROWS: [Row; 42] = [
     row("kv", 6, Only(app!["load", "jobs", "workload"]), "key-value stores and batch programs"),
     row("sweep", 6, Only(app!["farmem", "paging", "workload"]), "repeats runs: asks them by flags"),
     row("report", 6, Only(app!["raster", "records"]), "shows records: knows no domain"),
+    row("simworld", 6, Only(&["sys", "workload"]), "a world for tests: knows nobody in it"),
     row("target", 5, Only(disk!["backend"]), "serves disks: knows no host"),
     row("client", 5, Only(disk!["console", "host", "diskload"]), "what reaches targets shares"),
     row("diskload", 4, Only(disk!["backend", "host"]), "loads disks, wherever they are"),
@@ -93,7 +94,7 @@ const ROWS: [Row; 42] = [
 ];
 
 /// Crates that only `[dev-dependencies]` may name.
-const FOR_TESTS: [&str; 1] = ["test-support"];
+const FOR_TESTS: [&str; 2] = ["simworld", "test-support"];
 
 const fn row(name: &'static str, layer: u8, may_use: MayUse, reason: &'static str) -> Row {
     Row { name, layer, may_use, reason }
@@ -246,7 +247,7 @@ mod tests {
         for name in FOR_TESTS {
             let of = |kind: &str| format!("[{kind}]\n{name}.workspace = true\n");
             assert_eq!(lines("afar", &of("dev-dependencies")), []);
-            assert_eq!(lines("sys", &of("dev-dependencies")), []);
+            assert_eq!(lines("bench", &of("dev-dependencies")), []);
             for kind in ["dependencies", "build-dependencies", "target.x.dependencies"] {
                 assert_eq!(lines("afar", &of(kind)), [2], "{kind}");
             }

@@ -1,0 +1,27 @@
+//! A world in which nothing happens by chance: threads, connections and time that follow from a
+//! seed, for the same code that runs on a machine.
+//!
+//! ```text
+//! thread ─► waits by its World, Ring or Stream ─► who can go on? ─┬─► one of them, drawn
+//!                                                  └ nobody: the time of the next event
+//! links: latency, bandwidth, drops, cuts ─► what is on its way ─► ends of connections
+//! ```
+//!
+//! The threads are threads of the machine, but one of them runs at a time, from one wait to the
+//! next, and no time passes meanwhile. A process is a number of threads with what they have opened;
+//! it can be killed, and others see what they see when a machine's process is.
+//!
+//! Invariants:
+//! - The same seed and the same code give the same events at the same times ([`World::digest`]).
+//! - Bytes of a connection come in order, once, or not at all; what ends it, comes after them.
+//! - Nobody waits on anything else than this world: one that does stops it, and all.
+
+mod net;
+mod process;
+mod ring;
+mod schedule;
+mod state;
+mod stream;
+
+pub use net::Link;
+pub use process::{Process, World};
