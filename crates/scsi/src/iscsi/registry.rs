@@ -37,6 +37,8 @@ pub struct Known {
     group: u16,
     connections_max: u16,
     cids: Vec<u16>,
+    /// Another has begun in its stead, and it has not ended yet.
+    is_replaced: bool,
 }
 
 /// The sessions of a target, of all its portal groups. How many there may be, others know; there
@@ -48,14 +50,15 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// The sessions, by their identifiers.
+    /// The sessions in whose stead no other has begun, by their identifiers.
     pub fn sessions(&self) -> impl Iterator<Item = (u16, &Known)> {
-        self.sessions.iter().map(|(tsih, known)| (*tsih, known))
+        let all = self.sessions.iter().map(|(tsih, known)| (*tsih, known));
+        all.filter(|(_, known)| !known.is_replaced)
     }
 
     /// The session that ends when this identity begins another: one of an initiator port with a
-    /// portal group of a target (4.4.3: the ISID rule). Discovery sessions do not exclude one
-    /// another.
+    /// portal group of a target (4.4.3: the ISID rule), or one that has not ended yet although
+    /// another has begun in its stead. Discovery sessions do not exclude one another.
     #[must_use]
     pub fn replaced_by(&self, identity: &Identity, group: u16) -> Option<u16> {
         let is_same = |known: &Known| {
@@ -65,7 +68,9 @@ impl Registry {
                 && known.isid == identity.isid
                 && known.group == group
         };
-        self.sessions().find(|(_, known)| is_same(known)).map(|(tsih, _)| tsih)
+        let same = || self.sessions.iter().filter(|(_, known)| is_same(known));
+        let now = same().find(|(_, known)| !known.is_replaced).or_else(|| same().next());
+        now.map(|(tsih, _)| *tsih)
     }
 
     /// Where a connection belongs that has come through a portal of this group and agreed on so
@@ -87,7 +92,7 @@ impl Registry {
         let is_same = known.initiator == identity.initiator
             && known.isid == identity.isid
             && known.target == identity.target;
-        if !is_same || known.target.is_none() {
+        if !is_same || known.target.is_none() || known.is_replaced {
             return Err(LoginStatus::SessionDoesNotExist);
         }
         // 4.4.2: a session stays within a portal group.
@@ -106,13 +111,13 @@ impl Registry {
 
     fn begin(&mut self, identity: &Identity, group: u16, connections_max: u16) -> Placement {
         let replaces = self.replaced_by(identity, group);
-        if let Some(replaced) = replaces {
-            self.sessions.remove(&replaced);
+        if let Some(known) = replaces.and_then(|replaced| self.sessions.get_mut(&replaced)) {
+            known.is_replaced = true;
         }
         let mut tsih = self.latest;
         loop {
             tsih = tsih.wrapping_add(1);
-            if tsih != 0 && Some(tsih) != replaces && !self.sessions.contains_key(&tsih) {
+            if tsih != 0 && !self.sessions.contains_key(&tsih) {
                 break;
             }
         }
@@ -124,6 +129,7 @@ impl Registry {
             group,
             connections_max,
             cids: vec![identity.cid],
+            is_replaced: false,
         };
         self.sessions.insert(tsih, known);
         Placement::New { tsih, replaces }
@@ -201,7 +207,7 @@ mod tests {
         assert_eq!(all.place(&identity(1, 0, 0), 2, 2), new(2, None), "beside the other");
         assert_eq!(all.place(&identity(1, 1, 1), 2, 2), Err(LoginStatus::CannotInclude));
         assert_eq!(all.place(&identity(1, 0, 0), 2, 2), new(3, Some(2)));
-        assert_eq!(all.len(), 2);
+        assert_eq!(all.sessions().count(), 2);
     }
 
     #[test]
@@ -212,6 +218,7 @@ mod tests {
                 panic!("there is room in round {round}");
             };
             assert_eq!(replaces, (round > 0).then(|| tsih - 1));
+            replaces.into_iter().for_each(|replaced| all.ended(replaced));
             assert_eq!(all.len(), 1);
         }
         let discovery = Identity { target: None, ..identity(3, 0, 0) };
@@ -219,6 +226,21 @@ mod tests {
             let placed = all.place(&discovery, 1, 1);
             assert!(matches!(placed, Ok(Placement::New { replaces: None, .. })));
         }
+    }
+
+    #[test]
+    fn a_session_that_has_not_ended_is_replaced_by_whoever_comes_next() {
+        let mut all = Registry::default();
+        let new = |tsih, replaces| Ok(Placement::New { tsih, replaces });
+        assert_eq!(all.place(&identity(1, 0, 0), 1, 1), new(1, None));
+        assert_eq!(all.place(&identity(1, 0, 0), 1, 1), new(2, Some(1)));
+        assert_eq!(all.place(&identity(1, 1, 1), 1, 1), Err(LoginStatus::SessionDoesNotExist));
+        // The second is lost before the first has ended.
+        all.ended(2);
+        assert_eq!(all.place(&identity(1, 0, 0), 1, 1), new(3, Some(1)));
+        all.ended(1);
+        assert_eq!(all.place(&identity(1, 0, 0), 1, 1), new(4, Some(3)));
+        assert_eq!(all.sessions().map(|(tsih, _)| tsih).collect::<Vec<_>>(), [4]);
     }
 
     #[test]

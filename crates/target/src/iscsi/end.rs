@@ -280,24 +280,28 @@ impl IscsiEnd {
 
     // Has what it replaces closed (RFC 7143 6.3.5, 6.3.6); whether there is any left.
     fn must_wait(&self, identity: &Identity, placement: Placement, site: &mut Site<'_>) -> bool {
-        let (tsih, cid) = match placement {
-            Placement::New { replaces: Some(tsih), .. } => (tsih, None),
-            Placement::Joins { tsih, replaces: true } => (tsih, Some(identity.cid)),
-            _ => return false,
-        };
-        let Some(slot) = site.sessions.find(tsih) else { return false };
-        let Some(session) = site.sessions.get_mut(slot) else { return false };
-        let is_meant = |of: u16| cid.is_none_or(|cid| cid == of);
-        let open: Vec<_> = session.session.connections().filter(|one| is_meant(one.1)).collect();
-        for (number, _) in &open {
-            // A session outlives a connection that is replaced.
-            session.ways.leaving.extend(cid.map(|_| *number));
-            session.ways.replaced.extend(cid.map(|_| *number));
-            if let Some(Some((connection, _))) = session.ways.links.get(usize::from(*number)) {
-                site.wishes.orders.push(Order::Close(*connection));
+        match placement {
+            Placement::New { .. } => self.has_before(identity, site),
+            Placement::Joins { tsih, replaces: true } => {
+                let Some(slot) = site.sessions.find(tsih) else { return false };
+                let Some(session) = site.sessions.get_mut(slot) else { return false };
+                let closed = session.replace(identity.cid);
+                site.wishes.orders.extend(closed.iter().copied().map(Order::Close));
+                !closed.is_empty()
             }
+            Placement::Joins { .. } => false,
         }
-        cid.is_none() || !open.is_empty()
+    }
+
+    // Whether sessions of the same initiator port with the same port are there, whichever of them
+    // it was to replace: one that was to take the place of another may have ended before that.
+    fn has_before(&self, identity: &Identity, site: &mut Site<'_>) -> bool {
+        let (mut is_any, port) = (false, self.port.number());
+        for session in site.sessions.iter_mut().filter(|one| one.is_of(identity, port)) {
+            is_any = true;
+            site.wishes.orders.extend(session.links().map(Order::Close));
+        }
+        is_any
     }
 
     /// A job has ended; how many it has been followed by, and what follows.

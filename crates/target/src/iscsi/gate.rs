@@ -115,7 +115,8 @@ impl Gate {
                 *self.homes.get(&tsih).ok_or(LoginStatus::SessionDoesNotExist)?
             }
             Placement::New { tsih, replaces } => {
-                let before = replaces.and_then(|replaced| self.left(replaced, loads));
+                // Where what it replaces is, until that has ended.
+                let before = replaces.and_then(|replaced| self.homes.get(&replaced).copied());
                 // Discovery sessions ask what only this thread knows.
                 let home = match (&identity.target, before) {
                     (None, _) => self.own,
@@ -155,15 +156,6 @@ impl Gate {
         std::mem::take(&mut self.evicted)
     }
 
-    // A session is not there any more; where it was.
-    fn left(&mut self, tsih: u16, loads: &mut Loads) -> Option<u16> {
-        let home = self.homes.remove(&tsih)?;
-        if home != self.own {
-            loads.leave(home);
-        }
-        Some(home)
-    }
-
     /// A connection is not there any more; with the last of them the session is over.
     pub(crate) fn connection_ended(&mut self, tsih: u16, cid: u16) {
         self.registry.left(tsih, cid);
@@ -172,7 +164,9 @@ impl Gate {
     /// A session is over.
     pub(crate) fn session_ended(&mut self, tsih: u16, loads: &mut Loads) {
         self.registry.ended(tsih);
-        self.left(tsih, loads);
+        if let Some(home) = self.homes.remove(&tsih).filter(|home| *home != self.own) {
+            loads.leave(home);
+        }
     }
 
     /// What an initiator is told of targets that has reached us at `local`: of all that it may log

@@ -127,6 +127,33 @@ impl IscsiSession {
         self.serial
     }
 
+    /// Whether it is one of this initiator port with the port of that number (4.4.3: the ISID
+    /// rule). Discovery sessions do not exclude one another.
+    pub(super) fn is_of(&self, identity: &Identity, port: u16) -> bool {
+        let peer = &self.peer;
+        peer.subsystem.is_some()
+            && identity.target.as_ref() == Some(&peer.target)
+            && identity.initiator == peer.initiator
+            && identity.isid == peer.isid
+            && peer.port.number() == port
+    }
+
+    /// Its connections.
+    pub(super) fn links(&self) -> impl Iterator<Item = u32> {
+        self.ways.links.iter().flatten().map(|(connection, _)| *connection)
+    }
+
+    /// Another connection is to come in the stead of the one of this identifier: those that are to
+    /// be closed. The session outlives them.
+    pub(super) fn replace(&mut self, cid: u16) -> Vec<u32> {
+        let open = self.session.connections().filter(|one| one.1 == cid);
+        let numbers: Vec<u16> = open.map(|one| one.0).collect();
+        self.ways.leaving.extend(&numbers);
+        self.ways.replaced.extend(&numbers);
+        let link = |number: u16| self.ways.links.get(usize::from(number)).copied().flatten();
+        numbers.into_iter().filter_map(link).map(|(connection, _)| connection).collect()
+    }
+
     /// One connection more; its number.
     pub(super) fn join(&mut self, link: Link, connection: u32, local: SocketAddr) -> u16 {
         let number = self.session.join(link);
