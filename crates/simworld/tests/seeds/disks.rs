@@ -92,7 +92,7 @@ pub(crate) fn run(seed: u64, speech: Speech) -> Outcome {
             told: channel(),
             waker: Waker::new().expect("there are descriptors"),
         };
-        let mut faults = Faults::new(world);
+        let mut faults = Faults::of(world, &Fault::ALL, 1_000_000);
         let (mut meetings, mut overlapping) = (Meetings::new(), 0);
         while load.begun < COMMANDS as u64 || !load.under_way.is_empty() {
             while load.begun < COMMANDS as u64 && load.under_way.len() < DEPTH {

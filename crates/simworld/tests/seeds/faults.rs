@@ -43,10 +43,17 @@ impl Fault {
         Self::Slow,
         Self::Access,
     ];
+
+    /// Those that leave reservations as they are.
+    pub(crate) const OF_HOSTS: [Self; 6] =
+        [Self::Reset, Self::Cut, Self::Delay, Self::Drop, Self::Stall, Self::Slow];
 }
 
 /// Faults of a world, and what has to be undone when.
 pub(crate) struct Faults {
+    kinds: &'static [Fault],
+    /// Time between two, mostly at most.
+    gap_ns: u64,
     next_ns: u64,
     undo: Vec<(u64, Undo)>,
 }
@@ -62,8 +69,8 @@ enum Undo {
 const MS: u64 = 1_000_000;
 
 impl Faults {
-    pub(crate) fn new(world: &World) -> Self {
-        Self { next_ns: world.now_ns() + world.draw(2 * MS), undo: Vec::new() }
+    pub(crate) fn of(world: &World, kinds: &'static [Fault], gap_ns: u64) -> Self {
+        Self { kinds, gap_ns, next_ns: world.now_ns() + world.draw(2 * MS), undo: Vec::new() }
     }
 
     /// When something is to be done next.
@@ -87,10 +94,10 @@ impl Faults {
         if now_ns < self.next_ns {
             return None;
         }
-        self.next_ns =
-            now_ns + 1 + world.draw(if world.draw(4) == 0 { 2000 * MS } else { 20 * MS });
-        let drawn = usize::try_from(world.draw(Fault::ALL.len() as u64)).unwrap_or(0);
-        let fault = Fault::ALL[drawn];
+        let most = if world.draw(8) == 0 { 1000 * MS } else { self.gap_ns };
+        self.next_ns = now_ns + 1 + world.draw(most);
+        let drawn = usize::try_from(world.draw(self.kinds.len() as u64)).unwrap_or(0);
+        let fault = self.kinds[drawn];
         self.happen(fault, world, house, model).then_some(fault)
     }
 

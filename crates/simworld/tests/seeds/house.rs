@@ -20,15 +20,15 @@ pub(crate) enum Speech {
     Both,
 }
 
-const NQN: &str = "nqn.2026-11.example:seeds";
-const IQN: &str = "iqn.2026-11.example:seeds";
+pub(crate) const NQN: &str = "nqn.2026-11.example:seeds";
+pub(crate) const IQN: &str = "iqn.2026-11.example:seeds";
 
 /// The addresses of a target: two for NVMe/TCP, two for iSCSI.
 pub(crate) struct House<'w> {
     world: &'w World,
     pub(crate) medium: Medium,
-    nvme: Vec<SocketAddr>,
-    iscsi: Vec<SocketAddr>,
+    pub(crate) nvme: Vec<SocketAddr>,
+    pub(crate) iscsi: Vec<SocketAddr>,
     /// A link for each way.
     pub(crate) links: [usize; 2],
     now: Option<(Process, Target)>,

@@ -9,9 +9,11 @@
 
 mod disks;
 mod faults;
+mod hosts;
 mod house;
 mod medium;
 mod model;
+mod peers;
 
 use disks::{Kind, Meetings};
 use faults::Fault;
@@ -69,6 +71,29 @@ fn disks_over_iscsi() {
 #[test]
 fn disks_over_both() {
     all(Speech::Both);
+}
+
+#[test]
+fn hosts_that_fence_one_another_off() {
+    let (mut meetings, mut fences) = (hosts::Meetings::new(), 0);
+    for seed in seeds() {
+        let outcome = hosts::run(seed);
+        assert!(outcome.commands >= 500 && outcome.overlapping >= 8, "seed {seed}");
+        fences += outcome.fences;
+        if number("AFAR_SEED").is_some() {
+            println!("seed {seed}: {:x}", outcome.digest);
+        }
+        for (meeting, count) in outcome.meetings {
+            *meetings.entry(meeting).or_default() += count;
+        }
+    }
+    println!("{fences} fences");
+    for fault in Fault::OF_HOSTS {
+        let of = |kind| meetings.get(&(fault, kind)).copied().unwrap_or(0).to_string();
+        let counts = hosts::Kind::ALL.map(of);
+        println!("{:8} {}", format!("{fault:?}"), counts.join(" "));
+    }
+    assert!(fences > 0);
 }
 
 #[test]

@@ -14,6 +14,10 @@ struct Change {
     began: Moment,
     /// When it was answered well.
     ended: Option<Moment>,
+    /// When it was over, however it went.
+    sealed: Option<Moment>,
+    /// It was refused.
+    is_none: bool,
     forced: bool,
 }
 
@@ -51,7 +55,7 @@ impl Model {
     /// Of so many blocks, which are zeros.
     pub(crate) fn new(blocks: usize) -> Self {
         let mut model = Self { of: vec![Vec::new(); blocks], ..Self::default() };
-        let zeros = Change { began: 0, ended: Some(0), forced: true };
+        let zeros = Change { began: 0, ended: Some(0), sealed: None, is_none: false, forced: true };
         model.changes.insert(ZEROS, zeros);
         model.of.iter_mut().for_each(|of| of.push(ZEROS));
         model
@@ -71,7 +75,8 @@ impl Model {
     pub(crate) fn change(&mut self, blocks: [usize; 2], forced: bool, is_wild: bool) -> u64 {
         self.last += 1;
         let began = self.tick();
-        self.changes.insert(self.last, Change { began, ended: None, forced });
+        self.changes
+            .insert(self.last, Change { began, ended: None, sealed: None, is_none: false, forced });
         for block in blocks[0]..blocks[0] + blocks[1] {
             self.of[block].push(self.last);
         }
@@ -84,8 +89,23 @@ impl Model {
     /// A change was answered well.
     pub(crate) fn changed(&mut self, number: u64) {
         let now = self.tick();
-        if let Some(change) = self.changes.get_mut(&number) {
+        if let Some(change) = self.changes.get_mut(&number).filter(|_| number > 0) {
             change.ended = Some(now);
+        }
+    }
+
+    /// A change has been made, or never is.
+    pub(crate) fn seal(&mut self, number: u64) {
+        let now = self.tick();
+        if let Some(change) = self.changes.get_mut(&number).filter(|_| number > 0) {
+            change.sealed = Some(now);
+        }
+    }
+
+    /// A change was refused.
+    pub(crate) fn never(&mut self, number: u64) {
+        if let Some(change) = self.changes.get_mut(&number).filter(|_| number > 0) {
+            change.is_none = true;
         }
     }
 
@@ -115,7 +135,10 @@ impl Model {
     // Whether what one change has put there is certainly gone when a read begins.
     fn is_replaced(&self, block: usize, number: u64, read: Moment) -> bool {
         let Some(own) = self.changes.get(&number) else { return true };
-        let Some(own_end) = own.ended else { return false };
+        if own.is_none {
+            return true;
+        }
+        let Some(own_end) = own.ended.or(own.sealed) else { return false };
         let others = self.of[block].iter().filter_map(|other| self.changes.get(other));
         let mut replacing = others
             .filter(|other| other.began > own_end && other.ended.is_some_and(|end| end < read));
