@@ -80,13 +80,17 @@ impl Session {
         self.managed.iter().find(|one| one.0 == management).map(|one| one.1)
     }
 
-    /// The tasks of this session that a request is about, aborted ones too: that with a tag for
-    /// ABORT TASK (1), those of a logical unit for ABORT TASK SET (2), CLEAR TASK SET (4) and
+    /// The tasks of this session that a request is about, those too that were aborted before and
+    /// have not ended: those with a tag for ABORT TASK (1), those of a logical unit for ABORT TASK SET (2), CLEAR TASK SET (4) and
     /// LOGICAL UNIT RESET (5), all for a reset of the target (6, 7) (11.5.1).
     #[must_use]
     pub fn affected(&self, request: &TaskRequest) -> Vec<Task> {
         match request.function {
-            1 => self.tasks.find(request.referenced).into_iter().collect(),
+            1 => {
+                let has_tag =
+                    |(_, one): &(Task, &Outstanding)| one.command.itt == request.referenced;
+                self.tasks.iter().filter(has_tag).map(|(task, _)| task).collect()
+            }
             2 | 4 | 5 => {
                 let of = |(_, one): &(Task, &Outstanding)| one.command.lun == request.lun;
                 self.tasks.iter().filter(of).map(|(task, _)| task).collect()

@@ -298,6 +298,8 @@ fn aborted_commands_are_not_answered_and_have_their_places() {
     let [Came::Manage(management, asked)] = came[..] else { panic!("{came:?}") };
     assert_eq!(pair.session.affected(&asked), [task]);
     pair.session.abort(task);
+    // Whoever aborts it once more waits for its end, too.
+    assert_eq!(pair.session.affected(&asked), [task]);
     pair.session.answer_management(management, 0, &mut pair.out);
     let got = pair.heard();
     assert!(matches!(got[..], [Got::Header(Header::TaskResponse { response: 0, itt: 90, .. }, 0)]));
