@@ -35,6 +35,8 @@ pub(crate) struct Association {
     queues: BTreeSet<u16>,
     /// Those of them that a reset has ended and that are not over.
     leaving: BTreeSet<u16>,
+    /// Its host has been silent for too long, and it ends.
+    is_expired: bool,
 }
 
 impl Association {
@@ -45,6 +47,11 @@ impl Association {
             (Some(_), None) if self.queues.is_empty() => Some(u64::MAX),
             (Some(_), _) => None,
         }
+    }
+
+    // When its host will have been silent for too long, unless it ends already.
+    fn expires_ms(&self) -> Option<u64> {
+        self.controller.expires_ms().filter(|_| !self.is_expired)
     }
 
     fn owner(&self) -> Option<Owner> {
@@ -247,6 +254,7 @@ impl Control {
             entrance: entrance.clone(),
             queues: BTreeSet::new(),
             leaving: BTreeSet::new(),
+            is_expired: false,
         };
         self.associations.insert(id, association);
         Ok(id)
@@ -404,16 +412,21 @@ impl Control {
         std::mem::take(&mut self.entering)
     }
 
-    /// Controllers whose hosts have been silent for too long (Base 3.9).
-    pub(crate) fn expired(&self, now_ms: u64) -> Vec<u16> {
-        let is_over =
-            |one: &Association| one.controller.expires_ms().is_some_and(|at| at <= now_ms);
-        self.associations.iter().filter(|(_, one)| is_over(one)).map(|(id, _)| *id).collect()
+    /// Controllers whose hosts have been silent for too long (Base 3.9), each once: what they have
+    /// under way may take a while to end.
+    pub(crate) fn take_expired(&mut self, now_ms: u64) -> Vec<u16> {
+        let is_over = |one: &Association| one.expires_ms().is_some_and(|at| at <= now_ms);
+        let over = self.associations.iter_mut().filter(|(_, one)| is_over(one));
+        over.map(|(id, one)| {
+            one.is_expired = true;
+            *id
+        })
+        .collect()
     }
 
     /// When the first of them will have been.
     pub(crate) fn expires_ms(&self) -> Option<u64> {
-        self.associations.values().filter_map(|one| one.controller.expires_ms()).min()
+        self.associations.values().filter_map(Association::expires_ms).min()
     }
 }
 
@@ -583,6 +596,17 @@ mod tests {
         assert!(lost.is_empty(), "those that are there stay: {lost:?}");
         assert_eq!(found(&mut control, watcher), [2, 1]);
         assert_eq!(connect(&mut control, "nqn.one", 10), None);
+    }
+
+    #[test]
+    fn a_host_is_given_up_once() {
+        let one = subsystem("nqn.one");
+        let mut control = control(&[&one]);
+        let id = connect_for(&mut control, "nqn.one", 1, 100).expect("there is room");
+        assert!(control.expires_ms().is_some_and(|at| at <= 10_000));
+        assert_eq!(control.take_expired(10_000), [id]);
+        // It ends when what it has under way has: nothing is due until then.
+        assert_eq!((control.take_expired(10_001), control.expires_ms()), (vec![], None));
     }
 
     #[test]

@@ -394,7 +394,7 @@ impl Shard {
             });
         }
         let now_ms = self.now_ns / 1_000_000;
-        let expired = self.seed.control.as_ref().map(|control| control.expired(now_ms));
+        let expired = self.seed.control.as_mut().map(|control| control.take_expired(now_ms));
         for controller in expired.unwrap_or_default() {
             let association = self.seed.control.as_mut().and_then(|all| all.get(controller));
             if let Some(connection) = association.map(|one| one.connection) {
