@@ -14,6 +14,9 @@ pub(crate) struct Stage(Mutex<State>);
 /// What a thread unwinds with that was killed.
 pub(crate) struct Killed;
 
+/// Turns without any time passing, from which on somebody is believed to look for something all the
+/// time.
+const TURNS_MOST: u32 = 100_000;
 /// A world in which so much time has passed does not end.
 const TIME_MOST_NS: u64 = 3_600_000_000_000;
 
@@ -109,6 +112,11 @@ impl State {
                 let drawn = usize::try_from(self.draw.below(able.len() as u64)).unwrap_or(0);
                 let next = able.get(drawn).copied().unwrap_or(first);
                 self.note(next);
+                self.turns += 1;
+                if self.turns > TURNS_MOST {
+                    self.finish();
+                    panic!("{} never lets time pass", self.threads[next].name);
+                }
                 self.threads[next].wait = None;
                 self.running = next;
                 return;
@@ -120,6 +128,7 @@ impl State {
                 panic!("after {now_ms} ms nobody can go on:\n{}", waits.join("\n"));
             };
             self.now_ns = at_ns;
+            self.turns = 0;
         }
     }
 

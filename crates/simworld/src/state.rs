@@ -80,6 +80,8 @@ pub(crate) struct State {
     pub(crate) now_ns: u64,
     pub(crate) draw: Draw,
     sequence: u64,
+    /// Turns since time has passed.
+    pub(crate) turns: u32,
     digest: DefaultHasher,
     pub(crate) events: BTreeMap<(u64, u64), Event>,
     pub(crate) threads: Vec<Thread>,
@@ -103,6 +105,7 @@ impl State {
             now_ns: BEGIN_NS,
             draw: Draw::new(seed),
             sequence: 0,
+            turns: 0,
             digest: DefaultHasher::new(),
             events: BTreeMap::new(),
             threads: Vec::new(),
