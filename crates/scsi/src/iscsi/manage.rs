@@ -81,8 +81,9 @@ impl Session {
     }
 
     /// The tasks of this session that a request is about, those too that were aborted before and
-    /// have not ended: those with a tag for ABORT TASK (1), those of a logical unit for ABORT TASK SET (2), CLEAR TASK SET (4) and
-    /// LOGICAL UNIT RESET (5), all for a reset of the target (6, 7) (11.5.1).
+    /// have not ended: those with a tag for ABORT TASK (1), those of a logical unit for ABORT TASK
+    /// SET (2), CLEAR TASK SET (4) and LOGICAL UNIT RESET (5), all for a reset of the target (6, 7)
+    /// (11.5.1).
     #[must_use]
     pub fn affected(&self, request: &TaskRequest) -> Vec<Task> {
         match request.function {
