@@ -112,8 +112,7 @@ impl State {
                 let drawn = usize::try_from(self.draw.below(able.len() as u64)).unwrap_or(0);
                 let next = able.get(drawn).copied().unwrap_or(first);
                 self.note(next);
-                self.turns += 1;
-                if self.turns > TURNS_MOST {
+                if self.count_turn() > TURNS_MOST {
                     self.finish();
                     panic!("{} never lets time pass", self.threads[next].name);
                 }
@@ -127,8 +126,7 @@ impl State {
                 let now_ms = self.now_ns / 1_000_000;
                 panic!("after {now_ms} ms nobody can go on:\n{}", waits.join("\n"));
             };
-            self.now_ns = at_ns;
-            self.turns = 0;
+            self.pass_to(at_ns);
         }
     }
 

@@ -81,7 +81,7 @@ pub(crate) struct State {
     pub(crate) draw: Draw,
     sequence: u64,
     /// Turns since time has passed.
-    pub(crate) turns: u32,
+    turns: u32,
     digest: DefaultHasher,
     pub(crate) events: BTreeMap<(u64, u64), Event>,
     pub(crate) threads: Vec<Thread>,
@@ -123,6 +123,17 @@ impl State {
     /// Notes what has happened, so that two runs can be compared.
     pub(crate) fn note(&mut self, what: impl Hash) {
         (self.now_ns, what).hash(&mut self.digest);
+    }
+
+    /// Somebody has a turn; how many that were since time has passed.
+    pub(crate) const fn count_turn(&mut self) -> u32 {
+        self.turns += 1;
+        self.turns
+    }
+
+    /// Time passes.
+    pub(crate) const fn pass_to(&mut self, at_ns: u64) {
+        (self.now_ns, self.turns) = (at_ns, 0);
     }
 
     pub(crate) fn digest(&self) -> u64 {

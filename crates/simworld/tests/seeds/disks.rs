@@ -9,6 +9,7 @@ use measure::Duration;
 use simworld::World;
 use sys::event::Waker;
 
+use crate::Outcome;
 use crate::faults::{Fault, Faults};
 use crate::house::{House, Speech};
 use crate::model::{BLOCK, Model, Moment};
@@ -33,8 +34,10 @@ pub(crate) enum Kind {
     Discard,
 }
 
-/// Faults while a command of a kind was under way, over all.
-pub(crate) type Meetings = BTreeMap<(Fault, Kind), u64>;
+impl Kind {
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Read, Self::Write, Self::Forced, Self::Flush, Self::Zero, Self::Discard];
+}
 
 /// A command under way.
 struct Command {
@@ -56,20 +59,11 @@ struct Load<'w> {
 
 type Told = (u64, Result<Vec<u8>, Failure>);
 
-/// What has come of a seed.
-pub(crate) struct Outcome {
-    pub(crate) meetings: Meetings,
-    pub(crate) commands: u64,
-    pub(crate) overlapping: usize,
-    pub(crate) digest: u64,
-    pub(crate) took_ms: u64,
-}
-
 /// Runs a seed.
 ///
 /// # Panics
 /// When an answer is wrong or does not come.
-pub(crate) fn run(seed: u64, speech: Speech) -> Outcome {
+pub(crate) fn run(seed: u64, speech: Speech) -> Outcome<Kind> {
     World::run(seed, |world| {
         let mut house = House::new(world, SIZE);
         let user = world.process();
@@ -93,7 +87,7 @@ pub(crate) fn run(seed: u64, speech: Speech) -> Outcome {
             waker: Waker::new().expect("there are descriptors"),
         };
         let mut faults = Faults::of(world, &Fault::ALL, 1_000_000);
-        let (mut meetings, mut overlapping) = (Meetings::new(), 0);
+        let (mut met, mut overlapping) = (BTreeMap::new(), 0);
         while load.begun < COMMANDS as u64 || !load.under_way.is_empty() {
             while load.begun < COMMANDS as u64 && load.under_way.len() < DEPTH {
                 load.begin();
@@ -101,7 +95,7 @@ pub(crate) fn run(seed: u64, speech: Speech) -> Outcome {
             overlapping = overlapping.max(load.under_way.len());
             if let Some(fault) = faults.act(world, &mut house, &mut load.model) {
                 for command in load.under_way.values() {
-                    *meetings.entry((fault, command.kind)).or_default() += 1;
+                    *met.entry((fault, command.kind)).or_default() += 1;
                 }
             }
             if load.begun == COMMANDS as u64 {
@@ -114,12 +108,11 @@ pub(crate) fn run(seed: u64, speech: Speech) -> Outcome {
         }
         load.read_all(seed);
         let (commands, digest) = (load.begun, world.digest());
-        let took_ms = world.now_ns() / 1_000_000;
         drop(load);
         // A way that is being looked for is not waited for.
         user.kill();
         drop(house);
-        Outcome { meetings, commands, overlapping, digest, took_ms }
+        Outcome { met, commands, overlapping, digest }
     })
 }
 

@@ -8,6 +8,7 @@ use simworld::World;
 use sys::event::Waker;
 use workload::Draw;
 
+use crate::Outcome;
 use crate::faults::{Fault, Faults};
 use crate::house::{House, IQN, NQN};
 use crate::model::{BLOCK, Model, Moment};
@@ -61,18 +62,6 @@ impl Kind {
     ];
 }
 
-/// Faults while a command of a kind was under way.
-pub(crate) type Meetings = BTreeMap<(Fault, Kind), u64>;
-
-/// What has come of a seed.
-pub(crate) struct Outcome {
-    pub(crate) meetings: Meetings,
-    pub(crate) commands: u64,
-    pub(crate) overlapping: usize,
-    pub(crate) fences: u64,
-    pub(crate) digest: u64,
-}
-
 /// What all hosts know, for it is one test.
 struct Known {
     model: Model,
@@ -81,7 +70,6 @@ struct Known {
     overlapping: usize,
     /// Of each host: when it was fenced off last, from the call on until it was answered.
     fenced: Vec<Option<[Moment; 2]>>,
-    fences: u64,
     /// Of each host: when it has registered last, from the call on until it was answered.
     registered: Vec<(Moment, Option<Moment>)>,
     /// Values of the counter from which somebody has gone on.
@@ -121,7 +109,7 @@ struct Host {
 ///
 /// # Panics
 /// When an answer is wrong or does not come.
-pub(crate) fn run(seed: u64) -> Outcome {
+pub(crate) fn run(seed: u64) -> Outcome<Kind> {
     World::run(seed, |world| {
         let mut house = House::new(world, SIZE);
         let known = Known {
@@ -130,7 +118,6 @@ pub(crate) fn run(seed: u64) -> Outcome {
             commands: 0,
             overlapping: 0,
             fenced: vec![None; usize::from(HOSTS)],
-            fences: 0,
             registered: vec![(0, Some(0)); usize::from(HOSTS)],
             counted: BTreeMap::new(),
         };
@@ -140,7 +127,7 @@ pub(crate) fn run(seed: u64) -> Outcome {
         let begin = |who| start(world, &house, &shared, (who, seed), &left);
         let threads: Vec<_> = (0..HOSTS).map(begin).collect();
         let mut faults = Faults::of(world, &Fault::OF_HOSTS, MS / 4);
-        let mut meetings = Meetings::new();
+        let mut met = BTreeMap::new();
         let (mut none, mut idle_looks) = (Model::new(0), 0);
         while Arc::strong_count(&left) > 1 {
             let left = &lock(&shared).under_way.clone();
@@ -154,7 +141,7 @@ pub(crate) fn run(seed: u64) -> Outcome {
             idle_looks = 0;
             if let Some(fault) = faults.act(world, &mut house, &mut none) {
                 for kind in lock(&shared).under_way.values() {
-                    *meetings.entry((fault, *kind)).or_default() += 1;
+                    *met.entry((fault, *kind)).or_default() += 1;
                 }
             }
             world.pass(faults.due_ns().saturating_sub(world.now_ns()).clamp(1, 100 * MS));
@@ -167,10 +154,10 @@ pub(crate) fn run(seed: u64) -> Outcome {
         }
         let known = lock(&shared);
         let (commands, overlapping) = (known.commands, known.overlapping);
-        let (fences, digest) = (known.fences, world.digest());
+        let digest = world.digest();
         drop(known);
         drop(house);
-        Outcome { meetings, commands, overlapping, fences, digest }
+        Outcome { met, commands, overlapping, digest }
     })
 }
 
@@ -484,7 +471,6 @@ impl Known {
 
     // A host is fenced off: what it had under way has been done, or never is.
     fn fence(&mut self, other: usize, began: Moment) {
-        self.fences += 1;
         let now = self.model.begin();
         self.fenced[other] = Some([began, now]);
     }

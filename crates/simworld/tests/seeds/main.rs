@@ -1,8 +1,9 @@
 //! Targets, disks and all that happens between them, in simulated worlds.
 //!
 //! ```text
-//! AFAR_SEEDS=10000 cargo test --release -p simworld     as many seeds of each
-//! AFAR_SEED=77 cargo test -p simworld                   one again
+//! cargo test -p simworld                                    300 seeds of each
+//! AFAR_SEED=77 cargo test -p simworld hosts                 one again
+//! AFAR_SEEDS=500..1000 cargo test --release -p simworld     others (scripts/check-seeds: 10,000)
 //! ```
 
 #![expect(clippy::print_stdout, reason = "what has met what must be seen")]
@@ -15,91 +16,104 @@ mod medium;
 mod model;
 mod peers;
 
-use disks::{Kind, Meetings};
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::ops::Range;
+
 use faults::Fault;
 use house::Speech;
 
-/// Seeds of each kind, unless `AFAR_SEEDS` says how many.
-const SEEDS: u64 = 100;
+/// Seeds of each kind, unless `AFAR_SEEDS` says which.
+const SEEDS: u64 = 300;
+/// Commands of a seed, and how many of them overlap, at least.
+const COMMANDS_MIN: u64 = 500;
+const OVERLAPPING_MIN: usize = 8;
 
-fn number(variable: &str) -> Option<u64> {
-    std::env::var(variable).ok()?.parse().ok()
+/// What has come of a seed: how often faults met commands under way, and what says whether another
+/// run was the same.
+pub(crate) struct Outcome<K> {
+    pub(crate) met: BTreeMap<(Fault, K), u64>,
+    pub(crate) commands: u64,
+    pub(crate) overlapping: usize,
+    pub(crate) digest: u64,
 }
 
-fn seeds() -> std::ops::Range<u64> {
-    match number("AFAR_SEED") {
-        Some(one) => one..one + 1,
-        None => 0..number("AFAR_SEEDS").unwrap_or(SEEDS),
+fn seeds() -> Range<u64> {
+    let number = |text: &str| text.parse::<u64>().expect("AFAR_SEED and AFAR_SEEDS are numbers");
+    if let Ok(one) = std::env::var("AFAR_SEED") {
+        return number(&one)..number(&one) + 1;
+    }
+    match std::env::var("AFAR_SEEDS") {
+        Ok(range) => match range.split_once("..") {
+            Some((first, last)) => number(first)..number(last),
+            None => 0..number(&range),
+        },
+        Err(_) => 0..SEEDS,
     }
 }
 
-fn all(speech: Speech) {
-    let mut meetings = Meetings::new();
+/// Says which seed it was in which somebody panicked.
+struct Seed(u64);
+
+impl Drop for Seed {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            println!("AFAR_SEED={} runs it again", self.0);
+        }
+    }
+}
+
+// Runs all seeds, and prints how often each fault met a command of each kind.
+fn all<K: Copy + Debug + Ord>(kinds: &[K], faults: &[Fault], run: impl Fn(u64) -> Outcome<K>) {
+    let mut met: BTreeMap<(Fault, K), u64> = BTreeMap::new();
     for seed in seeds() {
-        let outcome = disks::run(seed, speech);
-        assert!(outcome.commands >= disks::COMMANDS as u64 && outcome.overlapping >= 8);
-        for (meeting, count) in outcome.meetings {
-            *meetings.entry(meeting).or_default() += count;
-        }
-        if number("AFAR_SEED").is_some() {
-            println!("seed {seed}: {:x}, {} ms", outcome.digest, outcome.took_ms);
+        let named = Seed(seed);
+        let outcome = run(seed);
+        assert!(outcome.commands >= COMMANDS_MIN, "{} commands", outcome.commands);
+        assert!(outcome.overlapping >= OVERLAPPING_MIN, "{} overlap", outcome.overlapping);
+        outcome.met.into_iter().for_each(|(pair, count)| *met.entry(pair).or_default() += count);
+        drop(named);
+    }
+    for fault in faults {
+        for kind in kinds {
+            let count = met.get(&(*fault, *kind)).copied().unwrap_or(0);
+            println!("met {fault:?} {kind:?} {count}");
         }
     }
-    print(&meetings);
 }
 
-// How often each fault met a command of each kind.
-fn print(meetings: &Meetings) {
-    let kinds = [Kind::Read, Kind::Write, Kind::Forced, Kind::Flush, Kind::Zero, Kind::Discard];
-    println!("{:8} {}", "", kinds.map(|kind| format!("{kind:?}")).join(" "));
-    for fault in Fault::ALL {
-        let counts = kinds.map(|kind| meetings.get(&(fault, kind)).copied().unwrap_or(0));
-        println!("{:8} {}", format!("{fault:?}"), counts.map(|count| count.to_string()).join(" "));
-    }
+fn disks(speech: Speech) {
+    all(&disks::Kind::ALL, &Fault::ALL, |seed| disks::run(seed, speech));
 }
 
 #[test]
 fn disks_over_nvme() {
-    all(Speech::Nvme);
+    disks(Speech::Nvme);
 }
 
 #[test]
 fn disks_over_iscsi() {
-    all(Speech::Iscsi);
+    disks(Speech::Iscsi);
 }
 
 #[test]
 fn disks_over_both() {
-    all(Speech::Both);
+    disks(Speech::Both);
 }
 
 #[test]
 fn hosts_that_fence_one_another_off() {
-    let (mut meetings, mut fences) = (hosts::Meetings::new(), 0);
-    for seed in seeds() {
-        let outcome = hosts::run(seed);
-        assert!(outcome.commands >= 500 && outcome.overlapping >= 8, "seed {seed}");
-        fences += outcome.fences;
-        if number("AFAR_SEED").is_some() {
-            println!("seed {seed}: {:x}", outcome.digest);
-        }
-        for (meeting, count) in outcome.meetings {
-            *meetings.entry(meeting).or_default() += count;
-        }
-    }
-    println!("{fences} fences");
-    for fault in Fault::OF_HOSTS {
-        let of = |kind| meetings.get(&(fault, kind)).copied().unwrap_or(0).to_string();
-        let counts = hosts::Kind::ALL.map(of);
-        println!("{:8} {}", format!("{fault:?}"), counts.join(" "));
-    }
-    assert!(fences > 0);
+    all(&hosts::Kind::ALL, &Fault::OF_HOSTS, hosts::run);
 }
 
 #[test]
 fn a_seed_runs_again_as_it_ran() {
     for speech in [Speech::Nvme, Speech::Iscsi, Speech::Both] {
-        let [once, again] = [1, 2].map(|_| disks::run(3, speech));
-        assert_eq!((once.digest, once.took_ms), (again.digest, again.took_ms), "{speech:?}");
+        let [once, again] = [1, 2].map(|_| disks::run(3, speech).digest);
+        assert_eq!(once, again, "{speech:?}");
+    }
+    for seed in [3, 4] {
+        let [once, again] = [1, 2].map(|_| hosts::run(seed).digest);
+        assert_eq!(once, again, "hosts, {seed}");
     }
 }
