@@ -106,6 +106,17 @@ impl Reservations {
         access.of_device().is_none_or(|access| self.0.admits(host_id, access))
     }
 
+    /// Whether a host is registered.
+    #[must_use]
+    pub fn is_registered(&self, host_id: &[u8; 16]) -> bool {
+        self.0.key_of(host_id).is_some()
+    }
+
+    /// Hosts that are registered.
+    pub fn hosts(&self) -> impl Iterator<Item = [u8; 16]> {
+        self.0.registrants().iter().map(|one| one.who)
+    }
+
     /// Whether anybody is registered.
     #[must_use]
     pub fn has_registrants(&self) -> bool {

@@ -37,6 +37,8 @@ const ALL_NAMESPACES: u32 = u32::MAX;
 struct Pending {
     execution: Execution,
     plan: Plan,
+    /// What [`super::reserved::Reserved::epoch`] was when it came.
+    epoch: u64,
     /// It is one of two that are done together.
     pair: Option<Pair>,
 }
@@ -154,13 +156,14 @@ impl IoSession {
         site: &Site<'_>,
     ) {
         namespace.meter.shard(site.rules.shard).begin();
+        let epoch = namespace.reserved.epoch();
         let mut execution = Execution::new(namespace, site.who.account, site.now_ns);
         let bytes = plan.bytes as usize;
         match plan.work.take() {
             Some(work) => execution.set_work(work, bytes),
             None => execution.set_own_bytes(bytes),
         }
-        let pending = Pending { execution, plan, pair };
+        let pending = Pending { execution, plan, epoch, pair };
         let place = usize::from(slot.number());
         if place >= self.pending.len() {
             self.pending.resize_with(place + 1, || None);
@@ -351,10 +354,15 @@ impl IoSession {
         {
             execution.set_others(others.collect());
         }
-        match self.pending.get(usize::from(slot.number())) {
-            Some(Some(pending)) => self.check(&pending.execution.namespace, &pending.plan),
-            _ => Ok(()),
+        let place = self.pending.get(usize::from(slot.number()));
+        let Some(Some(Pending { execution, plan, epoch, .. })) = place else { return Ok(()) };
+        // Nor does it once its host was preempted, should that have registered again since.
+        if plan.access == Access::Write
+            && execution.namespace.reserved.has_ceased(&self.host_id, *epoch)
+        {
+            return Err(Status::RESERVATION_CONFLICT.do_not_retry());
         }
+        self.check(&execution.namespace, plan)
     }
 
     // The next request of a command, and the next after one that ends at once.

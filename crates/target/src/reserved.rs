@@ -10,6 +10,7 @@
 //! - While nobody holds the namespace, a command takes no lock to find that out; a SCSI command
 //!   takes none while nothing has happened to the logical unit since its session last looked.
 
+use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
@@ -40,7 +41,13 @@ pub struct Reserved {
 struct State {
     nvme: Reservations,
     scsi: Scsi,
+    /// Hosts that were registered and are not, or are again, and the epochs in which they ceased to
+    /// be: the latest few.
+    ceased: VecDeque<([u8; 16], u64)>,
 }
+
+/// Hosts of which it is known when they ceased to be registered: as many as may be at a time.
+const CEASED_MAX: usize = 256;
 
 /// What initiators see.
 #[derive(Debug)]
@@ -92,7 +99,7 @@ impl Reserved {
         let scsi = read(&beside, PersistentReservations::read)?;
         let scsi = Scsi::Kept(scsi.unwrap_or_else(|| PersistentReservations::new(true)));
         let kept = Self {
-            state: Mutex::new(State { nvme, scsi }),
+            state: Mutex::new(State { nvme, scsi, ceased: VecDeque::new() }),
             files: Some([file, beside]),
             ..Self::default()
         };
@@ -173,8 +180,24 @@ impl Reserved {
         }
         let mut state = self.lock();
         state.nvme = nvme;
+        let next = self.epoch() + 1;
+        let gone: Vec<_> = before.hosts().filter(|one| !state.nvme.is_registered(one)).collect();
+        for host_id in gone {
+            state.ceased.retain(|(one, _)| *one != host_id);
+            state.ceased.push_back((host_id, next));
+        }
+        while state.ceased.len() > CEASED_MAX {
+            state.ceased.pop_front();
+        }
         self.settle(&mut state);
         Ok(result)
+    }
+
+    /// Whether a host has ceased to be registered since an epoch, though it may be again: what it
+    /// asked for before then is not done.
+    pub(super) fn has_ceased(&self, host_id: &[u8; 16], since: u64) -> bool {
+        self.epoch() != since
+            && self.lock().ceased.iter().any(|(one, epoch)| one == host_id && *epoch > since)
     }
 
     /// An initiator can be heard from now on; the logical unit is `data` if it is the first.
