@@ -51,7 +51,10 @@ impl Fault {
 
 /// Faults of a world, and what has to be undone when.
 pub(crate) struct Faults {
-    kinds: &'static [Fault],
+    /// Some of all: what meets often in one world does so seldom in another.
+    kinds: Vec<Fault>,
+    /// Of so many, one lasts long.
+    long_of: u64,
     /// Time between two, mostly at most.
     gap_ns: u64,
     next_ns: u64,
@@ -69,8 +72,14 @@ enum Undo {
 const MS: u64 = 1_000_000;
 
 impl Faults {
-    pub(crate) fn of(world: &World, kinds: &'static [Fault], gap_ns: u64) -> Self {
-        Self { kinds, gap_ns, next_ns: world.now_ns() + world.draw(2 * MS), undo: Vec::new() }
+    pub(crate) fn of(world: &World, all: &[Fault], gap_ns: u64) -> Self {
+        let mut kinds: Vec<Fault> = all.iter().copied().filter(|_| world.draw(2) == 0).collect();
+        if kinds.is_empty() {
+            kinds = all.to_vec();
+        }
+        let long_of = 1 + 3 * world.draw(2);
+        let next_ns = world.now_ns() + world.draw(2 * MS);
+        Self { kinds, long_of, gap_ns, next_ns, undo: Vec::new() }
     }
 
     /// When something is to be done next.
@@ -118,7 +127,8 @@ impl Faults {
     ) -> bool {
         let way = usize::try_from(world.draw(2)).unwrap_or(0);
         let link = house.links[way];
-        let while_ns = MS + world.draw(if world.draw(4) == 0 { 4000 * MS } else { 50 * MS });
+        let most = if world.draw(self.long_of) == 0 { 4000 * MS } else { 50 * MS };
+        let while_ns = MS + world.draw(most);
         let until_ns = world.now_ns() + while_ns;
         match fault {
             Fault::Reset => return world.reset(link) > 0,

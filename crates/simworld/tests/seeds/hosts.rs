@@ -1,7 +1,7 @@
 //! Several hosts of one namespace, over both protocols: they overlap, fence one another off, abort
 //! what they have begun and come again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use simworld::World;
@@ -72,6 +72,8 @@ struct Known {
     fenced: Vec<Option<[Moment; 2]>>,
     /// Of each host: when it has registered last, from the call on until it was answered.
     registered: Vec<(Moment, Option<Moment>)>,
+    /// Of each host: changes that have not been answered.
+    outstanding: Vec<BTreeSet<u64>>,
     /// Values of the counter from which somebody has gone on.
     counted: BTreeMap<u64, u8>,
 }
@@ -119,6 +121,7 @@ pub(crate) fn run(seed: u64) -> Outcome<Kind> {
             overlapping: 0,
             fenced: vec![None; usize::from(HOSTS)],
             registered: vec![(0, Some(0)); usize::from(HOSTS)],
+            outstanding: vec![BTreeSet::new(); usize::from(HOSTS)],
             counted: BTreeMap::new(),
         };
         let shared: Shared = Arc::new(Mutex::new(known));
@@ -289,9 +292,14 @@ impl Host {
         for command in std::mem::take(&mut self.under_way).into_values() {
             known.model.seal(command.change);
         }
+        known.outstanding[usize::from(self.who)].clear();
     }
 
+    // One at a time, so that it is known when it was registered.
     fn register(&mut self, peer: &mut dyn Peer) -> bool {
+        if self.under_way.values().any(|one| one.kind == Kind::Register) {
+            return false;
+        }
         self.ask(peer, Kind::Register, Op::Register(self.key()))
     }
 
@@ -381,6 +389,9 @@ impl Host {
         known.commands += 1;
         known.under_way.insert((self.who, number), kind);
         known.overlapping = known.overlapping.max(known.under_way.len());
+        if change > 0 {
+            known.outstanding[usize::from(self.who)].insert(change);
+        }
         drop(known);
         self.under_way.insert(number, Command { kind, op, began, change });
         true
@@ -392,6 +403,7 @@ impl Host {
         let mut known = lock(&shared);
         known.under_way.remove(&(self.who, number));
         let Command { kind, op, began, change } = command;
+        known.outstanding[usize::from(self.who)].remove(&change);
         let (who, seed) = (self.who, self.seed);
         match reply {
             Reply::Done(bytes) => {
@@ -405,8 +417,7 @@ impl Host {
             Reply::Conflict => {
                 known.model.never(change);
                 drop(known);
-                let registers = |one: &Command| one.kind == Kind::Register;
-                if !self.is_barred && !self.under_way.values().any(registers) {
+                if !self.is_barred {
                     self.register(peer);
                 }
             }
@@ -473,5 +484,11 @@ impl Known {
     fn fence(&mut self, other: usize, began: Moment) {
         let now = self.model.begin();
         self.fenced[other] = Some([began, now]);
+        let (_, registered) = self.registered[other];
+        if registered.is_some_and(|registered| registered < began) {
+            for change in &self.outstanding[other] {
+                self.model.seal_if(*change, began);
+            }
+        }
     }
 }

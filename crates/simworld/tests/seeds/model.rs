@@ -98,6 +98,15 @@ impl Model {
     pub(crate) fn seal(&mut self, number: u64) {
         let now = self.tick();
         if let Some(change) = self.changes.get_mut(&number).filter(|_| number > 0) {
+            change.sealed = Some(change.sealed.map_or(now, |sealed| sealed.min(now)));
+        }
+    }
+
+    /// A change that began before a moment has been made, or never is.
+    pub(crate) fn seal_if(&mut self, number: u64, before: Moment) {
+        let now = self.now;
+        let change = self.changes.get_mut(&number);
+        if let Some(change) = change.filter(|one| one.began < before && one.sealed.is_none()) {
             change.sealed = Some(now);
         }
     }
@@ -138,7 +147,7 @@ impl Model {
         if own.is_none {
             return true;
         }
-        let Some(own_end) = own.ended.or(own.sealed) else { return false };
+        let Some(own_end) = own.ended.into_iter().chain(own.sealed).min() else { return false };
         let others = self.of[block].iter().filter_map(|other| self.changes.get(other));
         let mut replacing = others
             .filter(|other| other.began > own_end && other.ended.is_some_and(|end| end < read));
