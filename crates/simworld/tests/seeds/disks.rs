@@ -52,6 +52,7 @@ struct Load<'w> {
     disk: Disk,
     model: Model,
     under_way: BTreeMap<u64, Command>,
+    done: BTreeMap<Kind, u64>,
     begun: u64,
     told: (Sender<Told>, Receiver<Told>),
     waker: Waker,
@@ -82,6 +83,7 @@ pub(crate) fn run(seed: u64, speech: Speech) -> Outcome<Kind> {
             disk: disk.expect("it is there"),
             model: Model::new(BLOCKS),
             under_way: BTreeMap::new(),
+            done: BTreeMap::new(),
             begun: 0,
             told: channel(),
             waker: Waker::new().expect("there are descriptors"),
@@ -108,11 +110,12 @@ pub(crate) fn run(seed: u64, speech: Speech) -> Outcome<Kind> {
         }
         load.read_all(seed);
         let (commands, digest) = (load.begun, world.digest());
+        let done = std::mem::take(&mut load.done);
         drop(load);
         // A way that is being looked for is not waited for.
         user.kill();
         drop(house);
-        Outcome { met, commands, overlapping, digest }
+        Outcome { met, done, commands, overlapping, digest }
     })
 }
 
@@ -180,6 +183,7 @@ impl Load<'_> {
             let bytes = result.unwrap_or_else(|failure| {
                 panic!("seed {seed}: command {number}, {kind:?} at block {first}: {failure}")
             });
+            *self.done.entry(kind).or_default() += 1;
             match kind {
                 Kind::Read => {
                     let wrong = self.model.check(first, began, &bytes);

@@ -72,6 +72,7 @@ struct Known {
     fenced: Vec<Option<[Moment; 2]>>,
     /// Of each host: when it has registered last, from the call on until it was answered.
     registered: Vec<(Moment, Option<Moment>)>,
+    done: BTreeMap<Kind, u64>,
     /// Of each host: changes that have not been answered.
     outstanding: Vec<BTreeSet<u64>>,
     /// Values of the counter from which somebody has gone on.
@@ -121,6 +122,7 @@ pub(crate) fn run(seed: u64) -> Outcome<Kind> {
             overlapping: 0,
             fenced: vec![None; usize::from(HOSTS)],
             registered: vec![(0, Some(0)); usize::from(HOSTS)],
+            done: BTreeMap::new(),
             outstanding: vec![BTreeSet::new(); usize::from(HOSTS)],
             counted: BTreeMap::new(),
         };
@@ -157,10 +159,10 @@ pub(crate) fn run(seed: u64) -> Outcome<Kind> {
         }
         let known = lock(&shared);
         let (commands, overlapping) = (known.commands, known.overlapping);
-        let digest = world.digest();
+        let (done, digest) = (known.done.clone(), world.digest());
         drop(known);
         drop(house);
-        Outcome { met, commands, overlapping, digest }
+        Outcome { met, done, commands, overlapping, digest }
     })
 }
 
@@ -407,6 +409,7 @@ impl Host {
         let (who, seed) = (self.who, self.seed);
         match reply {
             Reply::Done(bytes) => {
+                *known.done.entry(kind).or_default() += 1;
                 let is_change = known.done(who, kind, began, change, seed);
                 assert!(
                     !is_change || !self.is_barred,
@@ -422,7 +425,10 @@ impl Host {
                 }
             }
             Reply::Miscompare => self.counter = None,
-            Reply::Aborted => known.model.seal(change),
+            Reply::Aborted => {
+                *known.done.entry(Kind::Abort).or_default() += 1;
+                known.model.seal(change);
+            }
             Reply::Failed(why) => panic!("seed {seed}: host {who}: {op:?}: {why}"),
         }
     }

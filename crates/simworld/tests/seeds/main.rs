@@ -33,6 +33,8 @@ const OVERLAPPING_MIN: usize = 8;
 /// run was the same.
 pub(crate) struct Outcome<K> {
     pub(crate) met: BTreeMap<(Fault, K), u64>,
+    /// Commands that were done, by their kinds.
+    pub(crate) done: BTreeMap<K, u64>,
     pub(crate) commands: u64,
     pub(crate) overlapping: usize,
     pub(crate) digest: u64,
@@ -66,14 +68,20 @@ impl Drop for Seed {
 // Runs all seeds, and prints how often each fault met a command of each kind.
 fn all<K: Copy + Debug + Ord>(kinds: &[K], faults: &[Fault], run: impl Fn(u64) -> Outcome<K>) {
     let mut met: BTreeMap<(Fault, K), u64> = BTreeMap::new();
+    let mut done: BTreeMap<K, u64> = BTreeMap::new();
     for seed in seeds() {
         let named = Seed(seed);
         let outcome = run(seed);
         assert!(outcome.commands >= COMMANDS_MIN, "{} commands", outcome.commands);
         assert!(outcome.overlapping >= OVERLAPPING_MIN, "{} overlap", outcome.overlapping);
         outcome.met.into_iter().for_each(|(pair, count)| *met.entry(pair).or_default() += count);
+        outcome.done.into_iter().for_each(|(kind, count)| *done.entry(kind).or_default() += count);
         drop(named);
     }
+    // Worlds in which nothing is done prove nothing. One alone may be without some kind.
+    let is_one = std::env::var_os("AFAR_SEED").is_some();
+    let never: Vec<_> = kinds.iter().filter(|kind| !done.contains_key(kind)).collect();
+    assert!(is_one || never.is_empty(), "never done: {never:?}");
     for fault in faults {
         for kind in kinds {
             let count = met.get(&(*fault, *kind)).copied().unwrap_or(0);
