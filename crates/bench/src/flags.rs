@@ -342,6 +342,9 @@ pub(crate) struct NeighbourFlags {
     /// Memory that it touches
     #[arg(long)]
     pub(crate) bytes: u64,
+    /// Runs when it is its turn: without real-time priority
+    #[arg(long)]
+    pub(crate) ordinary: bool,
 }
 
 #[derive(Debug, Args)]

@@ -3,16 +3,24 @@
 //!
 //! ```text
 //! bench forks -> afar run -> bench forking: memory, a thread that touches some of it, forks
-//!                                  └-> bench neighbour: touches memory of its own
+//!                                  ├-> bench neighbour: touches memory of its own
+//!                                  └-> bench neighbour --ordinary: the same
 //! ```
 //!
-//! Both who are looked at read the clock between two touches, so a stall is a gap in their time. A
-//! child ends at once. What the machine stops by itself is seen in the pauses between two forks.
+//! All who are looked at read the clock between two touches, so a stall is a gap in their time.
+//! They rest after a few touches, and a rest that ends late is a gap, too.
+//!
+//! Two of them have real-time priority: what stops them is what they wait for. The ordinary one
+//! waits for its turn, too: on a machine with few processors, with afar and without, until the
+//! clock ticks (4 ms), if the kernel copies or frees memory there. A child ends at once. When the
+//! machine itself is away, a thread on each processor sees it that waits for nothing; that is taken
+//! off.
 
 use std::hint::black_box;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -40,6 +48,9 @@ const HOT_PAGES: usize = 64;
 const GAP_MIN_NS: u64 = 100_000;
 /// Room for gaps, so that keeping one maps no memory.
 const GAPS_MAX: usize = 1 << 16;
+/// So many touches, and then a rest.
+const TURN: usize = 16;
+const REST_NS: u64 = 200_000;
 /// Touches for each fork without which nobody was there to be stopped.
 const TOUCHES_MIN: u64 = 1000;
 /// A stall so soon after a fork is that fork's.
@@ -51,18 +62,23 @@ const STALL_MAX_MS: f64 = 1.0;
 /// A time between two touches: when it began, and how long it was.
 type Gap = (u64, u64);
 
-/// Milliseconds that others stalled, the longest in any fork and in any pause.
+/// Who is looked at, in this order everywhere, and what the record of a run calls it.
+const WATCHED: [(&str, &str); 3] = [
+    ("another thread", "thread"),
+    ("another process", "neighbour"),
+    ("an ordinary process", "ordinary"),
+];
+
+/// Milliseconds that each stalled, the longest in any fork and in any pause.
 #[derive(Debug, Clone, Copy, Default)]
 struct Stalls {
-    thread: f64,
-    thread_pause: f64,
-    neighbour: f64,
-    neighbour_pause: f64,
+    in_forks: [f64; 3],
+    in_pauses: [f64; 3],
+    /// The machine, in any fork: who waits for nothing, at higher priority than anybody.
+    machine: f64,
     /// The median of forks, from the call to the end of the child.
     fork: f64,
 }
-
-type Of = fn(&Stalls) -> f64;
 
 /// # Errors
 /// When a run fails.
@@ -71,39 +87,34 @@ pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
     let places = [Place::Native, Place::far(&FLAGS)];
     let runs =
         context.alternate("forks", &places, |place| measure(context, place, bytes, forks))?;
-    let spread = |which: usize, of: Of| Spread::of(runs[which].iter().map(of));
-    let rows: [(&str, Of); 5] = [
-        ("another thread, in a fork", |stalls| stalls.thread),
-        ("another thread, in a pause", |stalls| stalls.thread_pause),
-        ("another process, in a fork", |stalls| stalls.neighbour),
-        ("another process, in a pause", |stalls| stalls.neighbour_pause),
-        ("the fork and its child's end, median", |stalls| stalls.fork),
-    ];
     let mut table = Table::new(&["longest stall of all forks, ms", "native", "afar"]);
     let mut results = serde_json::Map::new();
-    for (name, of) in rows {
-        let [native, far] = [0, 1].map(|which| spread(which, of));
-        table.row(vec![name.to_owned(), native.show(2), far.show(2)]);
-        results.insert(name.to_owned(), json!({"native_ms": native.json(), "afar_ms": far.json()}));
+    let mut row = |name: String, of: &dyn Fn(&Stalls) -> f64| {
+        let [native, far] = [0, 1].map(|which| Spread::of(runs[which].iter().map(of)));
+        table.row(vec![name.clone(), native.show(2), far.show(2)]);
+        results.insert(name, json!({"native_ms": native.json(), "afar_ms": far.json()}));
+        (native.median, far.median)
+    };
+    let mut medians = Vec::new();
+    for (which, (name, _)) in WATCHED.iter().enumerate() {
+        medians.push(row(format!("{name}, in a fork"), &|stalls| stalls.in_forks[which]));
+        row(format!("{name}, in a pause"), &|stalls| stalls.in_pauses[which]);
     }
-    let native = spread(0, |stalls| stalls.thread).median;
+    row("the machine by itself, not counted above".to_owned(), &|stalls| stalls.machine);
+    row("the fork and its child's end, median".to_owned(), &|stalls| stalls.fork);
+    let [(native, thread), (_, process), _] = medians[..] else {
+        unreachable!("three are watched")
+    };
     let verdict = |what: &str, value: f64, bound: f64| Verdict {
         what: what.to_owned(),
         value,
         bound: Bound::AtMost(bound),
         unit: "ms",
     };
+    let bound = NATIVE_RATIO_MAX.mul_add(native, STALL_MAX_MS);
     let verdicts = vec![
-        verdict(
-            "a fork stops another process for",
-            spread(1, |stalls| stalls.neighbour).median,
-            STALL_MAX_MS,
-        ),
-        verdict(
-            "a fork stops another thread of the program for",
-            spread(1, |stalls| stalls.thread).median,
-            NATIVE_RATIO_MAX.mul_add(native, STALL_MAX_MS),
-        ),
+        verdict("a fork stops another process for", process, STALL_MAX_MS),
+        verdict("a fork stops another thread of the program for", thread, bound),
     ];
     let mib = bytes >> 20;
     Ok(Report {
@@ -120,18 +131,42 @@ fn measure(context: &Context, place: &Place, bytes: u64, forks: u64) -> Result<S
     for (flag, value) in [("--bytes", bytes), ("--forks", forks)] {
         program.extend([flag.into(), value.to_string().into()]);
     }
-    let said = place.execute(context, &program, LONG)?.stdout;
+    let (ended, machine) = beside_machine(|| place.execute(context, &program, LONG))?;
+    let said = ended?.stdout;
     let stalls = serde_json::from_str(&said).ok().and_then(|record: Value| {
-        let gaps = |name: &str| {
+        let gaps = |(_, name): (&str, &str)| {
             let touches = record[name][1].as_u64()?;
             pairs(&record[name][0]).filter(|_| touches >= forks * TOUCHES_MIN)
         };
-        stalls(&pairs(&record["forks"])?, &gaps("thread")?, &gaps("neighbour")?)
+        let [thread, neighbour, ordinary] = WATCHED.map(gaps);
+        stalls(&pairs(&record["forks"])?, [&thread?, &neighbour?, &ordinary?], &machine)
     });
     stalls.ok_or(Failure::Unreadable {
         program: "bench",
         wanted: "forks, gaps and enough touches",
         said,
+    })
+}
+
+// Does something and watches the machine meanwhile: for each processor a thread that waits for
+// nothing and goes before all others. When such a thread is late, the processor was not there.
+fn beside_machine<T>(work: impl FnOnce() -> T) -> Result<(T, Vec<Gap>), Failure> {
+    let is_over = AtomicBool::new(false);
+    let watch = |processor: usize| {
+        sys::processors::pin(processor)?;
+        sys::priority::make_realtime(0, 3)?;
+        Ok(watch(&[], 1, &is_over).0)
+    };
+    std::thread::scope(|scope| {
+        let processors = 0..std::thread::available_parallelism().map_or(1, usize::from);
+        let watching: Vec<_> = processors.map(|one| scope.spawn(move || watch(one))).collect();
+        let done = work();
+        is_over.store(true, Ordering::Relaxed);
+        let join = |thread: ScopedJoinHandle<'_, Result<Vec<Gap>, sys::Error>>| {
+            thread.join().unwrap_or_else(|_panicked| Ok(Vec::new()))
+        };
+        let gaps: Result<Vec<_>, sys::Error> = watching.into_iter().map(join).collect();
+        Ok((done, gaps?.concat()))
     })
 }
 
@@ -141,20 +176,24 @@ fn pairs(value: &Value) -> Option<Vec<(u64, u64)>> {
 }
 
 // Of forks by their begins and ends; none if there were none, or more gaps than there was room for.
-fn stalls(forks: &[(u64, u64)], thread: &[Gap], neighbour: &[Gap]) -> Option<Stalls> {
+// What the machine was away for is no stall.
+fn stalls(forks: &[(u64, u64)], gaps: [&[Gap]; 3], machine: &[Gap]) -> Option<Stalls> {
     let pause = |two: &[(u64, u64)]| (two[0].1 + AFTER_FORK_NS, two[1].0);
     let pauses: Vec<(u64, u64)> = forks.windows(2).map(pause).collect();
-    let longest = |gaps: &[Gap], during: &[(u64, u64)]| {
+    let both = |a: Gap, b: Gap| (a.0 + a.1).min(b.0 + b.1).saturating_sub(a.0.max(b.0));
+    let stall = |gap: &Gap, away: &[Gap]| {
+        gap.1 - away.iter().map(|&away| both(*gap, away)).max().unwrap_or(0)
+    };
+    let longest = |gaps: &[Gap], during: &[(u64, u64)], away: &[Gap]| {
         let is_in =
             |gap: &&Gap| during.iter().any(|&(begin, end)| gap.0 < end && gap.0 + gap.1 > begin);
-        float(gaps.iter().filter(is_in).map(|gap| gap.1).max().unwrap_or(0)) / 1e6
+        float(gaps.iter().filter(is_in).map(|gap| stall(gap, away)).max().unwrap_or(0)) / 1e6
     };
-    let is_whole = thread.len().max(neighbour.len()) < GAPS_MAX;
+    let is_whole = gaps.iter().chain(&[machine]).all(|gaps| gaps.len() < GAPS_MAX);
     (is_whole && !forks.is_empty()).then(|| Stalls {
-        thread: longest(thread, forks),
-        thread_pause: longest(thread, &pauses),
-        neighbour: longest(neighbour, forks),
-        neighbour_pause: longest(neighbour, &pauses),
+        in_forks: gaps.map(|gaps| longest(gaps, forks, machine)),
+        in_pauses: gaps.map(|gaps| longest(gaps, &pauses, machine)),
+        machine: longest(machine, forks, &[]),
         fork: Spread::of(forks.iter().map(|&(begin, end)| float(end - begin) / 1e6)).median,
     })
 }
@@ -166,17 +205,23 @@ fn watch(words: &[AtomicU64], stride: usize, is_over: &AtomicBool) -> (Vec<Gap>,
     gaps.resize(GAPS_MAX, (0, 0));
     gaps.clear();
     let mut touches = 0;
+    let mut note = |before: u64| {
+        let now = monotonic_ns();
+        if now > before + GAP_MIN_NS && gaps.len() < GAPS_MAX {
+            gaps.push((before, now - before));
+        }
+        now
+    };
     let mut before = monotonic_ns();
+    let mut turn = words.iter().step_by(stride).cycle();
     while !is_over.load(Ordering::Relaxed) {
-        for word in words.iter().step_by(stride) {
+        for word in turn.by_ref().take(TURN) {
             word.store(black_box(word.load(Ordering::Relaxed)) + 1, Ordering::Relaxed);
-            let now = monotonic_ns();
-            if now - before > GAP_MIN_NS && gaps.len() < GAPS_MAX {
-                gaps.push((before, now - before));
-            }
-            before = now;
+            before = note(before);
             touches += 1;
         }
+        std::thread::sleep(Duration::from_nanos(REST_NS));
+        before = note(before + REST_NS);
     }
     (gaps, touches)
 }
@@ -192,20 +237,15 @@ fn memory(bytes: u64) -> Vec<AtomicU64> {
 /// When a process cannot be started or ends early.
 pub(crate) fn forking(flags: &ForkingFlags) -> Result<(), Failure> {
     let memory = memory(flags.bytes);
-    let failed = Failure::file("start", "bench neighbour");
-    // The benchmark starts its programs by their paths.
-    let mut neighbour = Command::new(std::env::args_os().next().unwrap_or_default());
-    neighbour.args(["neighbour", "--bytes", &NEIGHBOUR_BYTES.to_string()]);
-    let mut neighbour =
-        neighbour.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(failed)?;
-    let mut output = BufReader::new(neighbour.stdout.take().expect("it is a pipe"));
-    let mut line = String::new();
-    output.read_line(&mut line).map_err(Failure::file("read from", "bench neighbour"))?;
+    let neighbours = [Neighbour::start(&[])?, Neighbour::start(&["--ordinary"])?];
     let is_over = AtomicBool::new(false);
     let pages = memory.len() / WORDS_PER_PAGE;
     let stride = (pages / HOT_PAGES).max(1) * WORDS_PER_PAGE;
     let (thread, forks) = std::thread::scope(|scope| {
-        let watching = scope.spawn(|| watch(&memory, stride, &is_over));
+        let watching = scope.spawn(|| {
+            sys::priority::make_realtime(0, 1)?;
+            Ok(watch(&memory, stride, &is_over))
+        });
         let fork = || {
             std::thread::sleep(PAUSE);
             let begin = monotonic_ns();
@@ -214,31 +254,70 @@ pub(crate) fn forking(flags: &ForkingFlags) -> Result<(), Failure> {
         };
         let forks: Result<Vec<_>, sys::Error> = (0..flags.forks).map(|_| fork()).collect();
         is_over.store(true, Ordering::Relaxed);
-        (watching.join().unwrap_or_default(), forks)
+        (watching.join().unwrap_or_else(|_panicked| Ok((Vec::new(), 0))), forks)
     });
-    drop(neighbour.stdin.take());
-    let mut said = String::new();
-    output.read_to_string(&mut said).map_err(Failure::file("read from", "bench neighbour"))?;
-    let _status = neighbour.wait();
-    let seen = serde_json::from_str::<Value>(&said).unwrap_or(Value::Null);
-    let record = json!({"forks": forks?, "thread": thread, "neighbour": seen});
+    let (thread, forks): (Result<_, sys::Error>, _) = (thread, forks?);
+    let [neighbour, ordinary] = neighbours.map(Neighbour::end);
+    let record =
+        json!({"forks": forks, "thread": thread?, "neighbour": neighbour?, "ordinary": ordinary?});
     progress::answer(&format!("{record}\n"));
     Ok(())
 }
 
-/// The process beside it: prints a line when it begins, and the gaps when its input ends.
-pub(crate) fn neighbour(flags: &NeighbourFlags) {
+/// A process beside it.
+struct Neighbour {
+    child: Child,
+    output: BufReader<ChildStdout>,
+}
+
+impl Neighbour {
+    // It touches its memory now.
+    fn start(flags: &[&str]) -> Result<Self, Failure> {
+        // The benchmark starts its programs by their paths.
+        let mut command = Command::new(std::env::args_os().next().unwrap_or_default());
+        command.args(["neighbour", "--bytes", &NEIGHBOUR_BYTES.to_string()]).args(flags);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().map_err(Failure::file("start", "bench neighbour"))?;
+        let mut output = BufReader::new(child.stdout.take().expect("it is a pipe"));
+        let mut line = String::new();
+        output.read_line(&mut line).map_err(Failure::file("read from", "bench neighbour"))?;
+        Ok(Self { child, output })
+    }
+
+    // What it has seen.
+    fn end(mut self) -> Result<Value, Failure> {
+        drop(self.child.stdin.take());
+        let mut said = String::new();
+        let read = self.output.read_to_string(&mut said);
+        read.map_err(Failure::file("read from", "bench neighbour"))?;
+        let _status = self.child.wait();
+        Ok(serde_json::from_str(&said).unwrap_or(Value::Null))
+    }
+}
+
+/// Such a process: prints a line when it begins, and the gaps when its input ends.
+///
+/// # Errors
+/// Without the right to real-time priority.
+pub(crate) fn neighbour(flags: &NeighbourFlags) -> Result<(), Failure> {
     let memory = memory(flags.bytes);
     let is_over = AtomicBool::new(false);
     let gaps = std::thread::scope(|scope| {
-        let watching = scope.spawn(|| watch(&memory, WORDS_PER_PAGE, &is_over));
+        let watching = scope.spawn(|| {
+            if !flags.ordinary {
+                sys::priority::make_realtime(0, 1)?;
+            }
+            Ok(watch(&memory, WORDS_PER_PAGE, &is_over))
+        });
         progress::answer("ready\n");
         let _flushed = std::io::stdout().flush();
         let _ended = std::io::stdin().read_to_end(&mut Vec::new());
         is_over.store(true, Ordering::Relaxed);
-        watching.join().unwrap_or_default()
+        watching.join().unwrap_or_else(|_panicked| Ok((Vec::new(), 0)))
     });
-    progress::answer(&format!("{}\n", json!(gaps)));
+    let gaps: Result<_, sys::Error> = gaps;
+    progress::answer(&format!("{}\n", json!(gaps?)));
+    Ok(())
 }
 
 #[cfg(test)]
@@ -251,9 +330,14 @@ mod tests {
         let forks = [(100 * MS, 110 * MS), (300 * MS, 330 * MS)];
         // Before the first fork; into it; in the pause; in the second.
         let gaps = [(10 * MS, 9 * MS), (95 * MS, 6 * MS), (200 * MS, 2 * MS), (310 * MS, 4 * MS)];
-        let stalls = stalls(&forks, &gaps, &[]).expect("there were forks");
-        assert_eq!([stalls.thread, stalls.thread_pause, stalls.fork], [6.0, 2.0, 20.0]);
-        assert_eq!([stalls.neighbour, stalls.neighbour_pause], [0.0, 0.0]);
-        assert!(super::stalls(&forks, &[(0, MS); GAPS_MAX], &[]).is_none(), "some may be missing");
+        let gone = [(202 * MS, MS), (312 * MS, 5 * MS), (90 * MS, 7 * MS)];
+        let stalls = stalls(&forks, [&gaps, &[], &gaps], &gone).expect("there were forks");
+        assert_eq!(stalls.in_forks, [4.0, 0.0, 4.0]);
+        assert_eq!(stalls.in_pauses, [2.0, 0.0, 2.0]);
+        assert_eq!((stalls.machine, stalls.fork), (5.0, 20.0));
+        let many = [(0, MS); GAPS_MAX];
+        for (watched, machine) in [([&[][..], &many, &[]], &[][..]), ([&[][..]; 3], &many)] {
+            assert!(super::stalls(&forks, watched, machine).is_none(), "some may be missing");
+        }
     }
 }

@@ -124,10 +124,7 @@ fn run(command: &Command) -> Result<bool, Failure> {
         }
         Command::Forks(flags) => benchmark(flags, forks::run),
         Command::Forking(flags) => forks::forking(flags).map(|()| true),
-        Command::Neighbour(flags) => {
-            forks::neighbour(flags);
-            Ok(true)
-        }
+        Command::Neighbour(flags) => forks::neighbour(flags).map(|()| true),
         Command::Fair(flags) => benchmark(flags, fair::run),
         Command::Attackers(flags) => fair::attack(flags).map(|()| true),
         Command::Crowd(flags) => processes::crowd(flags).map(|()| true),

@@ -18,6 +18,7 @@
 mod steps;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use paging::regions::PAGE;
 use paging::todo::Todo;
@@ -29,6 +30,9 @@ use super::copier::{Copier, Piece};
 
 /// Bytes of a piece: some 100 µs.
 const PIECE: u64 = 256 << 10;
+
+/// Time between two steps of a thaw, at least.
+pub(crate) const REST: Duration = Duration::from_micros(20);
 
 /// A copy under way.
 pub(crate) struct Copy {

@@ -15,6 +15,8 @@
 //! * Threads are not stopped: that would end system calls early that they wait in. Their next touch
 //!   of a page is a fault that userfaultfd reports; so is that of the kernel on their behalf.
 //! * Memory that a device writes to is not held back, as little as by the kernel's own fork.
+//! * The helper freezes a portion at a time, and sleeps until it is told of the next: who runs for
+//!   milliseconds keeps its processor from others until the clock ticks.
 //! * A region that moves and leaves its place mapped and empty (`MREMAP_DONTUNMAP`) is frozen, too:
 //!   what others write there moves, or is written to the empty place, but is not lost in between.
 //! * A process without other threads stands still in its fork anyway. If it has little memory it is
@@ -36,8 +38,8 @@ const CLONE_VM: u64 = 0x100;
 const MAP_FIXED: u64 = 0x10;
 const MREMAP_FIXED: u64 = 2;
 const RANGES_MAX: usize = WORDS_MAX / 2 - 1;
-// Commands to the helper on their way at once: its socket has no room for very many.
-const COMMANDS_MAX: usize = 8;
+/// Memory that one command freezes, of which no page may be mapped, or every one: 0.3 ms.
+const PORTION_BYTES: u64 = 8 << 20;
 // Ticks after which a fork that the kernel has not reported is looked at, and given up.
 const TICKS_LOOK: u32 = 2;
 const TICKS_MAX: u32 = 20;
@@ -79,11 +81,32 @@ pub(crate) struct Cut {
     pub(crate) thaws: bool,
     /// Ranges that the helper has not been told of.
     untold: VecDeque<Vec<u64>>,
-    /// Commands to the helper that it has not answered.
-    unanswered: usize,
+    /// The helper has a command that it has not answered.
+    is_told: bool,
     /// Faults that wait.
     pub(crate) held: Vec<Touch>,
     ticks: u32,
+}
+
+// The operands of commands that freeze these ranges, each a portion.
+fn portions(ranges: &[(u64, u64)]) -> VecDeque<Vec<u64>> {
+    let mut all = VecDeque::from([Vec::new()]);
+    let mut left = PORTION_BYTES;
+    for &(start, end) in ranges {
+        let mut at = start;
+        while at < end {
+            if left == 0 || all.back().is_some_and(|last| last.len() == RANGES_MAX * 2) {
+                all.push_back(Vec::new());
+                left = PORTION_BYTES;
+            }
+            let bytes = left.min(end - at);
+            all.back_mut().into_iter().for_each(|last| last.extend([at, bytes]));
+            at += bytes;
+            left -= bytes;
+        }
+    }
+    all.retain(|portion| !portion.is_empty());
+    all
 }
 
 // What a call may free of the memory there is.
@@ -104,4 +127,33 @@ fn is_forking(thread: u32) -> bool {
     let call = std::fs::read_to_string(format!("/proc/{thread}/syscall")).unwrap_or_default();
     let number = call.split(' ').next().unwrap_or_default();
     number == "running" || [nr::CLONE, nr::FORK].iter().any(|nr| number == nr.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_portion_is_small_and_none_is_left_out() {
+        let page = 4096;
+        let mut ranges = vec![(0, page), (PORTION_BYTES, 3 * PORTION_BYTES)];
+        ranges.extend((100..1100).map(|n| (n * PORTION_BYTES, n * PORTION_BYTES + page)));
+        let portions = portions(&ranges);
+        let (mut frozen, mut counts) = (Vec::<(u64, u64)>::new(), Vec::new());
+        for portion in &portions {
+            let pieces = portion.chunks_exact(2).map(|piece| (piece[0], piece[0] + piece[1]));
+            let bytes: u64 = pieces.clone().map(|(start, end)| end - start).sum();
+            assert!(bytes <= PORTION_BYTES, "{bytes}");
+            counts.push(portion.len() / 2);
+            for (start, end) in pieces {
+                match frozen.last_mut().filter(|last| last.1 == start) {
+                    Some(last) => last.1 = end,
+                    None => frozen.push((start, end)),
+                }
+            }
+        }
+        assert_eq!(frozen, ranges);
+        assert!(counts.iter().all(|&count| count <= RANGES_MAX), "{counts:?}");
+        assert!(super::portions(&[]).is_empty());
+    }
 }

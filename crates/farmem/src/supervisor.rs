@@ -214,7 +214,7 @@ impl<'a> Supervisor<'a> {
     // How long to wait when nothing happens.
     fn patience(&self) -> Option<Duration> {
         if !self.forking.copies.thawing.is_empty() {
-            return Some(Duration::ZERO);
+            return Some(super::copy::REST);
         }
         let waits = !self.forking.postponed.is_empty()
             || !self.people.leavers.is_empty()

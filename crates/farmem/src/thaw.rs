@@ -3,8 +3,9 @@
 //! DESIGN NOTES
 //!
 //! * To watch a range for writes again takes the kernel 40 ns a page, so the memory of a large
-//!   process is done in steps: between two of them the supervisor serves whoever waits. What is
-//!   still to be done is as it was while pages were copied.
+//!   process is done in steps: between two of them the supervisor serves whoever waits, and rests:
+//!   who runs for milliseconds keeps its processor from others until the clock ticks. What is still
+//!   to be done is as it was while pages were copied.
 
 use paging::word::{State, Word};
 use sys::userfault::Watch;
@@ -14,7 +15,7 @@ use super::cut::{Cut, Phase, Purpose};
 use super::supervisor::Supervisor;
 
 /// Memory of a step: some 200 us.
-const STEP_BYTES: u64 = 16 << 20;
+const STEP_BYTES: u64 = 8 << 20;
 
 impl Supervisor<'_> {
     /// Begins to end a cut whose copy is over.

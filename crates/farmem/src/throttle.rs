@@ -16,6 +16,9 @@
 //! shortest slice, which these threads have: with program threads on every processor it may wait
 //! for the next tick of the clock, for 4 ms.
 //!
+//! Whom it waits for may wait in turn: in the kernel, for a lock of the thread that cannot run. So
+//! it lets go from time to time.
+//!
 //! They cannot have that priority all the time. A thread that has it does not move to an idle
 //! processor when it wakes where the program runs, and waits for ever for an ordinary one on its
 //! own processor.
@@ -23,6 +26,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use sys::bpf::ProcessorBell;
 use sys::clock::monotonic_ns;
@@ -36,8 +40,11 @@ const STOP: u64 = 1;
 // Real-time priorities: of a thread that holds a processor, and lent to those it waits for.
 const PRIORITY: u32 = 1;
 const PRIORITY_LENT: u32 = 2;
-/// Longest time a processor is held. The supervisor may need a program thread that cannot run.
+/// Longest time a processor is held.
 const HELD_MAX_NS: u64 = 10_000_000;
+/// Longest time it is held at once, and how long it is let go of then.
+const HELD_AT_ONCE_NS: u64 = 400_000;
+const LET_GO: Duration = Duration::from_micros(20);
 /// How often those it waits for are hurried meanwhile.
 const HURRY_NS: u64 = 50_000;
 
@@ -196,12 +203,19 @@ fn listen(mut bell: ProcessorBell, mut poll: Poll, workers: &Workers, lanes: &La
             continue;
         }
         let begun = monotonic_ns();
-        let (mut now, mut hurry_at) = (begun, begun);
+        let (mut now, mut hurry_at, mut let_go_at) = (begun, begun, begun + HELD_AT_ONCE_NS);
         while lane.is_short() && now - begun < HELD_MAX_NS {
             if now >= hurry_at {
                 workers.supervisor.hurry();
                 workers.hurry_helpers();
                 hurry_at = now + HURRY_NS;
+            }
+            if now >= let_go_at {
+                // Or until the next bell, which is listened to then.
+                if poll.wait(Some(LET_GO), &mut ready).is_err() {
+                    return;
+                }
+                let_go_at = monotonic_ns() + HELD_AT_ONCE_NS;
             }
             std::hint::spin_loop();
             now = monotonic_ns();

@@ -7,8 +7,7 @@ use sys::seccomp::Notification;
 use sys::userfault::Watch;
 
 use super::{
-    CLONE_VM, COMMANDS_MAX, Cut, PAGES_FEW, Phase, Purpose, RANGES_MAX, TICKS_LOOK, TICKS_MAX,
-    freed, is_forking,
+    CLONE_VM, Cut, PAGES_FEW, Phase, Purpose, TICKS_LOOK, TICKS_MAX, freed, is_forking, portions,
 };
 use crate::RunError;
 use crate::arena::{Arena, Pending};
@@ -133,18 +132,15 @@ impl Supervisor<'_> {
                 let _gone = fault.register(start, end - start, Watch::Faults);
             }
         }
-        let operands = |ranges: &[(u64, u64)]| {
-            ranges.iter().flat_map(|(start, end)| [*start, end - start]).collect()
-        };
         arena.cut = Some(Cut {
             purpose,
             thread,
             call,
             phase: Phase::Freezing,
             thaws: false,
-            untold: ranges.chunks(RANGES_MAX).map(operands).collect(),
+            untold: portions(&ranges),
             ranges,
-            unanswered: 0,
+            is_told: false,
             held: Vec::new(),
             ticks: 0,
         });
@@ -157,7 +153,7 @@ impl Supervisor<'_> {
     /// The helper has frozen some ranges.
     pub(crate) fn froze(&mut self, slot: usize) {
         if let Some(cut) = self.people.arenas[slot].as_mut().and_then(|arena| arena.cut.as_mut()) {
-            cut.unanswered = cut.unanswered.saturating_sub(1);
+            cut.is_told = false;
             self.go_on_freezing(slot);
         }
     }
@@ -169,15 +165,13 @@ impl Supervisor<'_> {
         let Some(mut cut) = arena.cut.take() else {
             return;
         };
-        while cut.unanswered < COMMANDS_MAX
+        while !cut.is_told
             && let Some(operands) = cut.untold.pop_front()
         {
             // Without its helper the process is about to end.
-            if arena.command(command::FREEZE, &operands, Pending::Freeze).is_ok() {
-                cut.unanswered += 1;
-            }
+            cut.is_told = arena.command(command::FREEZE, &operands, Pending::Freeze).is_ok();
         }
-        let frozen = cut.phase == Phase::Freezing && cut.unanswered == 0;
+        let frozen = cut.phase == Phase::Freezing && !cut.is_told;
         if frozen {
             cut.phase = Phase::Frozen;
         }
