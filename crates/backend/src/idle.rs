@@ -48,7 +48,8 @@ impl Idle {
                 let now_ns = monotonic_ns();
                 let first_ns = *first_ns.get_or_insert(now_ns);
                 if ring.has_ended() || now_ns >= look_until_ns.min(last_ns) {
-                    self.looked_ns += now_ns - first_ns;
+                    // What took longer than looking may was another thread's turn.
+                    self.looked_ns += (now_ns - first_ns).min(self.look_ns);
                     break;
                 }
                 std::hint::spin_loop();

@@ -34,7 +34,7 @@ use super::seed::Seed;
 use super::site::{Books, Order, Rules, Site, Tag, Who, Wishes};
 use super::tenants::Tenants;
 use super::tide::Tide;
-use super::times::{LOOK_NS, Times};
+use super::times::Times;
 use super::witness::{Event, Happening, Why};
 
 // What a token of the ring is for, beside a number.
@@ -74,8 +74,6 @@ pub(crate) struct Shard {
     orders: Vec<Order>,
     sessions: Sessions,
     ledger: Ledger,
-    /// When its processor time was last looked at.
-    weighed_ns: u64,
     /// Since when it is to end.
     stopping_ns: Option<u64>,
     now_ns: u64,
@@ -123,7 +121,6 @@ impl Shard {
             orders: Vec::new(),
             sessions: Sessions::default(),
             ledger: Ledger::default(),
-            weighed_ns: 0,
             stopping_ns: None,
             idle,
             zero_copy: seed.config.zero_copy.map_or(usize::MAX, bytes),
@@ -181,11 +178,6 @@ impl Shard {
         self.tide.note(self.weight());
         counters.lent_bytes.store(self.pool.held() as u64, Ordering::Relaxed);
         counters.memory_waits.store(self.pool.refusals(), Ordering::Relaxed);
-        if self.now_ns >= self.weighed_ns + LOOK_NS {
-            self.weighed_ns = self.now_ns;
-            let busy_ns = thread_ns().saturating_sub(self.idle.looked_ns());
-            counters.busy_ns.store(busy_ns, Ordering::Relaxed);
-        }
     }
 
     // Before a host has the answer, and may ask another shard what was done.
@@ -412,6 +404,9 @@ impl Shard {
         if self.tide.has_fallen(self.weight(), self.now_ns) {
             self.all_give_back();
         }
+        let busy_ns = thread_ns().saturating_sub(self.idle.looked_ns());
+        // Looks are timed by another clock: the difference may go back by a look, the counter not.
+        self.seed.counters.busy_ns.fetch_max(busy_ns, Ordering::Relaxed);
         let deadline_ns = self.first_deadline_ns();
         self.times = Times { looked_ns: self.now_ns, deadline_ns, is_stale: false };
     }
