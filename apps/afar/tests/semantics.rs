@@ -70,8 +70,8 @@ cases! {
     threads {
         five_hundred, one_after_another, detached, own_stack, cleared_word, ends_while_fetched,
         end_under_pressure, robust_mutex, robust_mutex_of_a_process, first_thread_ends,
-        exits_without_its_helper, exit_from_thread = 23, last_thread_ends = 9, thread_local_memory,
-        conditions, cancelled,
+        exits_without_its_helper, helper_ends_first, exit_from_thread = 23, last_thread_ends = 9,
+        thread_local_memory, conditions, cancelled,
     }
     signals {
         alternate_stack, stack_overflow, fault_address, write_barrier, in_memory_calls,

@@ -502,9 +502,56 @@ static void exits_without_its_helper(void)
     }
 }
 
+// Whether the helper ends by itself, with 0, and not with its process, with that one's status.
+static int ends_first(pid_t of, int told)
+{
+    pid_t helper = helper_of(of);
+    unsigned long ended_with = 0;
+    int status;
+    if (helper)
+        CHECK(ptrace(PTRACE_SEIZE, helper, 0, PTRACE_O_TRACEEXIT) == 0);
+    CHECK(write(told, "x", 1) == 1);
+    if (helper) {
+        CHECK(waitpid(helper, &status, __WALL) == helper);
+        // Who is killed does not always stop.
+        if (status >> 8 != (SIGTRAP | PTRACE_EVENT_EXIT << 8))
+            return 0;
+        CHECK(ptrace(PTRACE_GETEVENTMSG, helper, 0, &ended_with) == 0);
+        CHECK(ended_with == 0 || ended_with == 7 << 8);
+    }
+    return ended_with == 0;
+}
+static void helper_ends_first(void)
+{
+    int first = 0, ends[2];
+    char byte;
+    CHECK(pipe(ends) == 0);
+    // It may be late, and its process does not wait for ever.
+    for (int round = 0; round < 20; round++) {
+        pid_t child = fork();
+        if (child == 0) {
+            char *memory = map(64 * PAGE);
+            stamp(memory, 64 * PAGE, round);
+            pid_t own = getpid();
+            if (fork() == 0) {
+                byte = ends_first(own, ends[1]);
+                CHECK(write(ends[1], &byte, 1) == 1);
+                _exit(0);
+            }
+            CHECK(read(ends[0], &byte, 1) == 1);
+            _exit(7);
+        }
+        CHECK(status_of(child) == 7);
+        CHECK(read(ends[0], &byte, 1) == 1);
+        first += byte;
+    }
+    CHECK(first > 0);
+}
+
 MAIN(CASE(five_hundred), CASE(one_after_another), CASE(detached), CASE(own_stack),
      CASE(cleared_word), CASE(ends_while_fetched), CASE(end_under_pressure),
      CASE(robust_mutex),
      CASE(robust_mutex_of_a_process),
-     CASE(first_thread_ends), CASE(exits_without_its_helper), CASE(exit_from_thread), CASE(last_thread_ends),
+     CASE(first_thread_ends), CASE(exits_without_its_helper),
+     CASE(helper_ends_first), CASE(exit_from_thread), CASE(last_thread_ends),
      CASE(thread_local_memory), CASE(conditions), CASE(cancelled))
