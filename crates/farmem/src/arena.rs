@@ -216,6 +216,12 @@ impl Arena {
         page.is_some_and(|page| self.helper.pending.values().any(|one| drops(page, one)))
     }
 
+    /// The first byte of a range that has memory behind it.
+    pub(crate) fn next_data(&self, start: u64, end: u64) -> Option<u64> {
+        // Of its own memory file nothing is refused.
+        self.memory.next_data(start, end).ok().flatten()
+    }
+
     /// Ranges that are mapped and managed, in order.
     pub(crate) fn managed(&self) -> Vec<(u64, u64)> {
         let managed = self.space.regions.all().into_iter().filter(|piece| !piece.traits.foreign);

@@ -28,6 +28,7 @@ use std::collections::VecDeque;
 
 use sys::seccomp::Notification;
 
+use super::layout::SEGMENT;
 use super::moves::Move;
 use super::protocol::WORDS_MAX;
 use super::userfault_trap::Touch;
@@ -38,7 +39,7 @@ const CLONE_VM: u64 = 0x100;
 const MAP_FIXED: u64 = 0x10;
 const MREMAP_FIXED: u64 = 2;
 const RANGES_MAX: usize = WORDS_MAX / 2 - 1;
-/// Memory that one command freezes, of which no page may be mapped, or every one: 0.3 ms.
+/// Memory in use that is frozen, or thawed, at a time: 0.3 ms if every page of it is mapped.
 const PORTION_BYTES: u64 = 8 << 20;
 // Ticks after which a fork that the kernel has not reported is looked at, and given up.
 const TICKS_LOOK: u32 = 2;
@@ -71,7 +72,7 @@ pub(crate) enum Purpose {
 pub(crate) struct Cut {
     pub(crate) purpose: Purpose,
     /// What is frozen, still.
-    pub(crate) ranges: Vec<(u64, u64)>,
+    pub(crate) ranges: VecDeque<(u64, u64)>,
     /// The thread that forks.
     pub(crate) thread: u32,
     /// Its call, as long as it is held.
@@ -80,7 +81,7 @@ pub(crate) struct Cut {
     /// The copy is over.
     pub(crate) thaws: bool,
     /// Ranges that the helper has not been told of.
-    untold: VecDeque<Vec<u64>>,
+    untold: VecDeque<(u64, u64)>,
     /// The helper has a command that it has not answered.
     is_told: bool,
     /// Faults that wait.
@@ -88,25 +89,33 @@ pub(crate) struct Cut {
     ticks: u32,
 }
 
-// The operands of commands that freeze these ranges, each a portion.
-fn portions(ranges: &[(u64, u64)]) -> VecDeque<Vec<u64>> {
-    let mut all = VecDeque::from([Vec::new()]);
-    let mut left = PORTION_BYTES;
-    for &(start, end) in ranges {
+/// Takes the next portion off what is left, from its start: ranges with [`PORTION_BYTES`] that may
+/// be in use, and what lies between and behind. `next_used` finds the first byte in use of a range.
+pub(crate) fn take_portion(
+    left: &mut VecDeque<(u64, u64)>,
+    next_used: impl Fn(u64, u64) -> Option<u64>,
+) -> Vec<(u64, u64)> {
+    let (mut portion, mut bytes) = (Vec::new(), 0);
+    while portion.len() < RANGES_MAX
+        && bytes < PORTION_BYTES
+        && let Some((start, end)) = left.pop_front()
+    {
         let mut at = start;
-        while at < end {
-            if left == 0 || all.back().is_some_and(|last| last.len() == RANGES_MAX * 2) {
-                all.push_back(Vec::new());
-                left = PORTION_BYTES;
-            }
-            let bytes = left.min(end - at);
-            all.back_mut().into_iter().for_each(|last| last.extend([at, bytes]));
-            at += bytes;
-            left -= bytes;
+        while bytes < PORTION_BYTES
+            && at < end
+            && let Some(used) = next_used(at, end)
+        {
+            at = (used / SEGMENT * SEGMENT + SEGMENT).min(end);
+            bytes += SEGMENT;
+        }
+        // Nothing is in use behind that.
+        let stop = if bytes < PORTION_BYTES { end } else { at };
+        portion.push((start, stop));
+        if stop < end {
+            left.push_front((stop, end));
         }
     }
-    all.retain(|portion| !portion.is_empty());
-    all
+    portion
 }
 
 // What a call may free of the memory there is.
@@ -135,25 +144,37 @@ mod tests {
 
     #[test]
     fn a_portion_is_small_and_none_is_left_out() {
-        let page = 4096;
-        let mut ranges = vec![(0, page), (PORTION_BYTES, 3 * PORTION_BYTES)];
-        ranges.extend((100..1100).map(|n| (n * PORTION_BYTES, n * PORTION_BYTES + page)));
-        let portions = portions(&ranges);
-        let (mut frozen, mut counts) = (Vec::<(u64, u64)>::new(), Vec::new());
-        for portion in &portions {
-            let pieces = portion.chunks_exact(2).map(|piece| (piece[0], piece[0] + piece[1]));
-            let bytes: u64 = pieces.clone().map(|(start, end)| end - start).sum();
-            assert!(bytes <= PORTION_BYTES, "{bytes}");
-            counts.push(portion.len() / 2);
-            for (start, end) in pieces {
-                match frozen.last_mut().filter(|last| last.1 == start) {
+        const TIB: u64 = 1 << 40;
+        // Three portions in use in a row, one page far behind, nothing, and many pages.
+        let mut ranges = vec![(SEGMENT, TIB), (2 * TIB, 3 * TIB)];
+        ranges.extend((100..1100).map(|n| (n * TIB, n * TIB + 4096)));
+        let row = SEGMENT..SEGMENT + 3 * PORTION_BYTES;
+        let next_used = |at: u64, end: u64| {
+            let used = match at {
+                _ if at < row.end => at.max(row.start),
+                _ if at < TIB / 2 => TIB / 2,
+                _ if at < 100 * TIB => 100 * TIB,
+                _ => at,
+            };
+            (used < end).then_some(used)
+        };
+        let mut left = VecDeque::from(ranges.clone());
+        let (mut taken, mut bytes) = (Vec::<(u64, u64)>::new(), Vec::new());
+        while !left.is_empty() {
+            let portion = take_portion(&mut left, next_used);
+            assert!(!portion.is_empty() && portion.len() <= RANGES_MAX);
+            bytes.push(portion.iter().map(|(start, end)| end - start).max().unwrap_or(0));
+            for (start, end) in portion {
+                match taken.last_mut().filter(|last| last.1 == start) {
                     Some(last) => last.1 = end,
-                    None => frozen.push((start, end)),
+                    None => taken.push((start, end)),
                 }
             }
         }
-        assert_eq!(frozen, ranges);
-        assert!(counts.iter().all(|&count| count <= RANGES_MAX), "{counts:?}");
-        assert!(super::portions(&[]).is_empty());
+        assert_eq!(taken, ranges);
+        assert_eq!(bytes[..3], [PORTION_BYTES; 3]);
+        // Those in use by a segment each, four at a time.
+        assert_eq!(bytes.len(), 4 + 1000 / 4, "{}", bytes.len());
+        assert!(take_portion(&mut left, next_used).is_empty());
     }
 }

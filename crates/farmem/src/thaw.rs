@@ -11,11 +11,8 @@ use paging::word::{State, Word};
 use sys::userfault::Watch;
 
 use super::config::TrapKind;
-use super::cut::{Cut, Phase, Purpose};
+use super::cut::{Cut, Phase, Purpose, take_portion};
 use super::supervisor::Supervisor;
-
-/// Memory of a step: some 200 us.
-const STEP_BYTES: u64 = 8 << 20;
 
 impl Supervisor<'_> {
     /// Begins to end a cut whose copy is over.
@@ -36,16 +33,17 @@ impl Supervisor<'_> {
     /// The next step of every cut that ends.
     pub(crate) fn go_on_thawing(&mut self) {
         for slot in std::mem::take(&mut self.forking.copies.thawing) {
-            let cut = self.people.arenas[slot].as_mut().and_then(|arena| arena.cut.as_mut());
+            let Some(arena) = self.people.arenas[slot].as_mut() else { continue };
             // Its process may have ended, and another be there.
-            let Some(cut) = cut.filter(|cut| cut.thaws) else { continue };
-            match next_step(&mut cut.ranges) {
-                Some(step) => {
-                    self.watch_writes_again(slot, step);
-                    self.forking.copies.thawing.push(slot);
-                }
-                None => self.thaw(slot),
+            let Some(mut cut) = arena.cut.take_if(|cut| cut.thaws) else { continue };
+            let step = take_portion(&mut cut.ranges, |at, end| arena.next_data(at, end));
+            arena.cut = Some(cut);
+            if step.is_empty() {
+                self.thaw(slot);
+                continue;
             }
+            step.into_iter().for_each(|range| self.watch_writes_again(slot, range));
+            self.forking.copies.thawing.push(slot);
         }
     }
 
@@ -107,31 +105,5 @@ impl Supervisor<'_> {
         for (start, end) in self.kernel.tables.pages.runs(slot, (start, end), is_clean) {
             let _gone = fault.write_protect(start, end - start);
         }
-    }
-}
-
-// The next part of what is left, from its end.
-fn next_step(left: &mut Vec<(u64, u64)>) -> Option<(u64, u64)> {
-    let (start, end) = left.pop()?;
-    let from = start.max(end.saturating_sub(STEP_BYTES));
-    if start < from {
-        left.push((start, from));
-    }
-    Some((from, end))
-}
-
-#[cfg(test)]
-mod tests {
-    use paging::regions::PAGE;
-
-    use super::*;
-
-    #[test]
-    fn steps_are_short_and_leave_nothing_out() {
-        let mut left = vec![(0, PAGE), (4 * STEP_BYTES, 6 * STEP_BYTES + PAGE)];
-        let steps: Vec<_> = std::iter::from_fn(|| next_step(&mut left)).collect();
-        let from = |bytes: u64| (bytes + PAGE, bytes + PAGE + STEP_BYTES);
-        let first = (4 * STEP_BYTES, 4 * STEP_BYTES + PAGE);
-        assert_eq!(steps, [from(5 * STEP_BYTES), from(4 * STEP_BYTES), first, (0, PAGE)]);
     }
 }

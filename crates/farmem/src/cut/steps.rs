@@ -7,7 +7,8 @@ use sys::seccomp::Notification;
 use sys::userfault::Watch;
 
 use super::{
-    CLONE_VM, Cut, PAGES_FEW, Phase, Purpose, TICKS_LOOK, TICKS_MAX, freed, is_forking, portions,
+    CLONE_VM, Cut, PAGES_FEW, Phase, Purpose, TICKS_LOOK, TICKS_MAX, freed, is_forking,
+    take_portion,
 };
 use crate::RunError;
 use crate::arena::{Arena, Pending};
@@ -138,8 +139,8 @@ impl Supervisor<'_> {
             call,
             phase: Phase::Freezing,
             thaws: false,
-            untold: portions(&ranges),
-            ranges,
+            untold: ranges.iter().copied().collect(),
+            ranges: ranges.into(),
             is_told: false,
             held: Vec::new(),
             ticks: 0,
@@ -165,9 +166,10 @@ impl Supervisor<'_> {
         let Some(mut cut) = arena.cut.take() else {
             return;
         };
-        while !cut.is_told
-            && let Some(operands) = cut.untold.pop_front()
-        {
+        while !cut.is_told && !cut.untold.is_empty() {
+            let portion = take_portion(&mut cut.untold, |at, end| arena.next_data(at, end));
+            let operands: Vec<u64> =
+                portion.into_iter().flat_map(|(start, end)| [start, end - start]).collect();
             // Without its helper the process is about to end.
             cut.is_told = arena.command(command::FREEZE, &operands, Pending::Freeze).is_ok();
         }
