@@ -214,7 +214,7 @@ fn what_is_sent_without_a_copy_arrives_whole() {
     let iscsi = format!("iscsi://{}/{IQN}", ready.iscsi[0]);
     for uri in [&nvme, &iscsi] {
         let flags = ["--rw", "randrw", "--verify", "--bs", "64k", "--iodepth", "16"];
-        let flags = [&flags[..], &["--runtime", "500ms"]].concat();
+        let flags = [&flags[..], &["--number_ios", "400"]].concat();
         let record = record(&bench_uri(uri, &flags).run().expect(0, uri).text());
         let job = &record["jobs"][0];
         assert!(job["read"]["total_ios"].as_u64().is_some_and(|count| count > 100), "{job}");
