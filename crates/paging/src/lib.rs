@@ -6,11 +6,13 @@
 //!
 //! `segments` numbers the pages of a process, `members` sums up the processes of a budget, `turns`
 //! says which of them gives up the next page, `margin` how many frames to keep free, `todo` what of
-//! a process is still to be copied, `word` is the state of a page as the kernel has it, too.
+//! a process is still to be copied, `blade` where pages are that are far for real, `word` is the
+//! state of a page as the kernel has it, too.
 //!
 //! All of that is pure: it reads no clock, performs no I/O and needs no privileges, so a trace runs
 //! through the same code as a program does. What knows the kernel is crate `farmem`.
 
+pub mod blade;
 pub mod common;
 pub mod local;
 pub mod page;
