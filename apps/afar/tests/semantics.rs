@@ -17,6 +17,9 @@ struct Limit {
     status: i32,
 }
 
+/// With pages that are far for real.
+const FAR: [&str; 6] = ["--trap", "userfaultfd", "--local", "10%", "--far", "memory:4GiB"];
+
 const LIMITS: [Limit; 3] = [
     // Without room for a single descriptor a forked child cannot be given its memory, and is ended.
     Limit { case: "limits::no_descriptors", status: 1 },
@@ -141,9 +144,11 @@ fn check(file: &str, case: &str, status: i32) {
         if !usable(trap, &format!("semantics::{name}")) {
             continue;
         }
-        for local in LOCAL {
-            let what = format!("{trap}, {local} local");
-            let mut ended = native.under_afar(&["--trap", trap, "--local", local]).run();
+        let emulated = LOCAL.map(|local| vec!["--trap", trap, "--local", local]);
+        let far = (trap == FAR[1]).then(|| FAR.to_vec());
+        for flags in emulated.into_iter().chain(far) {
+            let what = flags.join(" ");
+            let mut ended = native.under_afar(&flags).run();
             if limit.is_some_and(|limit| limit.status == ended.status) {
                 ended.status = status;
             }

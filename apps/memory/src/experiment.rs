@@ -15,6 +15,7 @@ use swap::{SwapConfig, page_cluster};
 
 use crate::calibrate::Known;
 use crate::demand::budget;
+use crate::far::FarUri;
 use crate::keep;
 use crate::mechanism::Mechanism;
 use crate::run::flags::{Budget, Like, RunFlags, Trap, Wait};
@@ -50,6 +51,8 @@ pub(crate) struct Experiment {
     /// What a calibration would find.
     pub(crate) known: Option<Known>,
     pub(crate) allow_below_floor: bool,
+    /// The blade, and how long it may be gone.
+    pub(crate) far: Option<(FarUri, Duration)>,
 }
 
 /// Flags that cannot be what was meant.
@@ -101,6 +104,8 @@ pub(crate) enum UsageError {
          through userfaultfd; use --trap bpf, or leave one of the two out"
     )]
     UserfaultfdSpins,
+    #[error("--far with {flag}: {why}; leave one of the two out")]
+    NotFar { flag: &'static str, why: &'static str },
     #[error("--page-cluster is for --engine swap; add that, or leave it out")]
     NotForArena,
     #[error("--one-way {0}: a round trip can be at most 213 days; give less")]
@@ -121,6 +126,7 @@ impl Experiment {
     pub(crate) fn resolve(flags: &RunFlags) -> Result<Self, UsageError> {
         check_engine(flags)?;
         check_wait(flags)?;
+        check_far(flags)?;
         let local = flags.local.unwrap_or(LocalSize::Fraction(Fraction::ONE));
         if let (Some(of), LocalSize::Bytes(_)) = (flags.of, local) {
             return Err(UsageError::OfSize { of, local });
@@ -176,6 +182,7 @@ impl Experiment {
             calibrate: !flags.no_calibrate,
             known: flags.calibrated.clone(),
             allow_below_floor: flags.allow_below_floor,
+            far: flags.far.clone().map(|uri| (uri, flags.far_timeout)),
         })
     }
 
@@ -254,6 +261,7 @@ impl Experiment {
                 BudgetScope::Tree => "tree".to_owned(),
             },
             tiers: self.tiers[1..].iter().map(tier_params).collect(),
+            far: self.far.as_ref().map(|(uri, _)| uri.to_string()),
         }
     }
 
@@ -306,6 +314,27 @@ fn check_wait(flags: &RunFlags) -> Result<(), UsageError> {
         (Trap::Bpf, Some(Wait::Sleep)) => Err(UsageError::BpfSleeps),
         (Trap::Userfaultfd, Some(Wait::Spin)) => Err(UsageError::UserfaultfdSpins),
         _ => Ok(()),
+    }
+}
+
+/// What goes together with pages that are far for real.
+fn check_far(flags: &RunFlags) -> Result<(), UsageError> {
+    if flags.far.is_none() {
+        return Ok(());
+    }
+    let given = [
+        (
+            "--engine swap",
+            flags.engine == EngineKind::Swap,
+            "the kernel swaps to block devices only",
+        ),
+        ("--trap bpf", flags.trap == Trap::Bpf, "faults go through userfaultfd"),
+        ("--wait spin", flags.wait == Some(Wait::Spin), "a thread sleeps until its page is here"),
+        ("--prefetch", flags.prefetch != Prefetch::None, "pages are fetched one at a time"),
+    ];
+    match given.into_iter().find(|(_, given, _)| *given) {
+        Some((flag, _, why)) => Err(UsageError::NotFar { flag, why }),
+        None => Ok(()),
     }
 }
 

@@ -10,6 +10,7 @@ mod control;
 mod ctl;
 mod demand;
 mod experiment;
+mod far;
 mod keep;
 mod lack;
 mod live;

@@ -5,7 +5,7 @@ pub(crate) mod flags;
 use std::process::ExitCode;
 
 use console::{Class, Failure, Output, terminal};
-use farmem::{Outcome, RunError, Supervisor};
+use farmem::{Blade, Outcome, RunError, Supervisor};
 use measure::{InvalidRun, Run};
 use swap::SwapSupervisor;
 use sys::process::Change;
@@ -33,10 +33,11 @@ pub fn run(flags: &RunFlags) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     setup.calibrate()?;
+    let blade = setup.reach()?;
     let json = flags.json.as_deref().map(Output::open).transpose()?;
     let mut watch = setup.watch(flags)?;
     let mut record = setup.frame();
-    let ended = supervise(&setup, &mut watch).map(|outcome| judged(outcome, flags));
+    let ended = supervise(&setup, &mut watch, blade).map(|outcome| judged(outcome, flags));
     let verdict = ended.as_ref().ok().map(|outcome| outcome.results.figures().map(drop));
     let recorded = close(watch, &mut setup.warnings, verdict.as_ref());
     let Outcome { change, results, .. } = ended.map_err(RunFailed)?;
@@ -69,10 +70,17 @@ fn judged(outcome: Outcome, flags: &RunFlags) -> Outcome {
     Outcome { results, ..outcome }
 }
 
-fn supervise(setup: &Setup, watch: &mut Watch) -> Result<Outcome, RunError> {
+fn supervise(
+    setup: &Setup,
+    watch: &mut Watch,
+    blade: Option<Box<dyn Blade>>,
+) -> Result<Outcome, RunError> {
     let record = watch.recorder.is_some();
     match setup.mechanism() {
-        Mechanism::Arena(trap) => Supervisor::start(setup.config(trap, record), watch)?.run(),
+        Mechanism::Arena(trap) => match blade {
+            None => Supervisor::start(setup.config(trap, record), watch)?.run(),
+            Some(blade) => Supervisor::start_far(setup.config(trap, record), watch, blade)?.run(),
+        },
         Mechanism::Swap => SwapSupervisor::start(setup.swap_config(record), watch)?.run(),
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use console::{Failure, OutputError};
-use farmem::{RunConfig, TrapKind};
+use farmem::{Blade, RunConfig, TrapKind};
 use measure::{Calibration, Duration, Params, Results, Run, RunResults};
 use serde::Serialize;
 use swap::SwapConfig;
@@ -11,6 +11,7 @@ use swap::SwapConfig;
 use crate::calibrate::{NotCalibrated, calibrate};
 use crate::control::Control;
 use crate::experiment::Experiment;
+use crate::far;
 use crate::live::LiveLine;
 use crate::mechanism::Mechanism;
 use crate::program;
@@ -111,6 +112,15 @@ impl Setup {
             Err(below) => return Err(below.into()),
         }
         Ok(())
+    }
+
+    /// Reaches the blade that is named, if one is.
+    ///
+    /// # Errors
+    /// When it cannot be reached.
+    pub(crate) fn reach(&self) -> Result<Option<Box<dyn Blade>>, Failure> {
+        let far = self.experiment.far.as_ref();
+        Ok(far.map(|(uri, timeout)| far::reach(uri, *timeout)).transpose()?)
     }
 
     /// Opens what watches the run.

@@ -35,7 +35,10 @@ pub(crate) fn text(run: &Run, extra: &Extra<'_>) -> String {
     if let Some(budget) = budget(figures) {
         row("budget", budget);
     }
-    row("link", link(params, figures));
+    match &params.far {
+        Some(uri) => row("blade", format!("{uri}: times are measured, nothing is delayed")),
+        None => row("link", link(params, figures)),
+    }
     if is_swap(params) {
         row("engine", swap(params));
         row("faults", swap_faults(figures));
@@ -62,7 +65,7 @@ pub(crate) fn text(run: &Run, extra: &Extra<'_>) -> String {
     for warning in &results.warnings {
         row("warning", warning.clone());
     }
-    out.push_str(&latency(&figures.fault_latency));
+    out.push_str(&latency(&figures.fault_latency, params.far.is_some()));
     out
 }
 
@@ -271,8 +274,9 @@ fn unmanaged_images(results: &RunResults) -> Vec<String> {
     lines
 }
 
-/// The table of quantiles, in microseconds.
-fn latency(latency: &FaultLatency) -> String {
+/// The table of quantiles, in microseconds; where pages are far for real, what they took is all
+/// that there is.
+fn latency(latency: &FaultLatency, is_far: bool) -> String {
     if latency.total.count == 0 {
         return String::new();
     }
@@ -287,7 +291,7 @@ fn latency(latency: &FaultLatency) -> String {
         ("  transfer", &latency.transfer),
         ("  overhead", &latency.overhead),
     ];
-    for (name, summary) in rows {
+    for (name, summary) in rows.into_iter().filter(|(name, _)| !is_far || *name == "achieved") {
         let _infallible = writeln!(out, "{name:<NAME$}{}", quantiles(summary));
     }
     out
@@ -420,5 +424,15 @@ achieved             0.6       0.6       0.6       0.6       0.6       0.6
         assert!(text.contains("afar: true was ended by signal 9 after "), "{text}");
         assert!(text.contains("\nlink          no delay\n"), "{text}");
         assert!(!text.contains("budget") && !text.contains("p99"), "{text}");
+    }
+
+    #[test]
+    fn text_of_pages_on_a_blade_has_times_that_were_measured() {
+        let mut run = run();
+        run.params.far = Some("nvme+tcp://10.0.0.2/nqn.x".to_owned());
+        let text = text(&run, &Extra { program: "true", recorded: None });
+        assert!(text.contains("\nblade         nvme+tcp://10.0.0.2/nqn.x: times are"), "{text}");
+        assert!(text.contains("\nachieved ") && !text.contains("\nrequested"), "{text}");
+        assert!(!text.contains("\nlink"), "{text}");
     }
 }

@@ -71,7 +71,7 @@ pub(crate) fn choose(experiment: &Experiment) -> Result<Choice, TrapError> {
         }
         Trap::Auto => {}
     }
-    if experiment.wait == Some(Wait::Sleep) {
+    if experiment.wait == Some(Wait::Sleep) || experiment.far.is_some() {
         userfaultfd_trap().map_err(TrapError::Userfaultfd)?;
         return Ok(plain(TrapKind::Userfault));
     }

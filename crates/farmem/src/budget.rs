@@ -194,15 +194,17 @@ impl Supervisor<'_> {
         // large evictions interrupt the program less often than many small ones.
         let low = (batch / 2 + margin).cast_signed();
         let stalled = self.faults.waiting.frames(budget, tier) + self.populates_short(budget, tier);
-        let is_timed = self.is_timed(tier);
-        let outgoing = if is_timed { self.outgoing_count(budget, tier) } else { 0 };
+        // A page that leaves for a blade has its frame until that has answered.
+        let is_timed = self.is_timed(tier) && !self.is_far();
+        let outgoing =
+            if is_timed || self.is_far() { self.outgoing_count(budget, tier) } else { 0 };
         if stalled == 0 && free >= 0 && free + i64::from(outgoing) > low {
             return;
         }
         let short = u64::try_from(stalled + (-free).max(0)).unwrap_or(0);
         self.refill(budget, tier, (batch, short));
         let kept = if is_timed { margin } else { batch + margin };
-        if !is_timed || free <= (margin / 2).cast_signed() {
+        if !self.is_far() && (!is_timed || free <= (margin / 2).cast_signed()) {
             let wanted = kept.cast_signed() - free;
             self.free_frames(budget, tier, u64::try_from(wanted).unwrap_or(0));
             self.refill(budget, tier, (batch, short));
@@ -227,10 +229,13 @@ impl Supervisor<'_> {
         let limit = Pages::new(frames);
         let outgoing = u64::from(self.outgoing_count(budget, tier));
         let wanted = batch.max(1).saturating_sub(outgoing);
-        if self.has_ring(budget, tier) {
+        if self.is_far() || self.has_ring(budget, tier) {
             let mut all = Tier { arenas: &mut self.people.arenas, tier, limit };
             let leaving = self.books.members.leave((budget, tier), &mut all, wanted, outgoing > 0);
-            self.send_out((budget, tier), leaving);
+            match self.is_far() {
+                true => self.send_far(tier, leaving),
+                false => self.send_out((budget, tier), leaving),
+            }
         }
         // Those that leave next, and as many unmapped behind them. In a few pages of memory none is
         // unmapped before a fault needs its frame.

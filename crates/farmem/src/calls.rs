@@ -173,6 +173,7 @@ impl Supervisor<'_> {
                 return;
             };
             let credits = arena.empty(&self.kernel.tables, from, stop - from);
+            self.forget_far(slot, from, stop);
             self.credit(slot, &credits);
             self.unwatch(slot, from, stop);
             at = stop;

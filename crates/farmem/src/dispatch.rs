@@ -20,6 +20,8 @@ use sys::nr;
 const EINVAL: i64 = 22;
 const EPERM: i64 = 1;
 const CLONE_VM: u64 = 0x100;
+/// What a `process_madvise` names at most.
+const RANGES_BYTES: u64 = 16 << 10;
 
 impl Supervisor<'_> {
     /// Acts on one system call.
@@ -85,6 +87,10 @@ impl Supervisor<'_> {
             self.forking.postponed.push(*call);
             return Ok(());
         }
+        if self.is_far() && !self.operands_are_here(slot, call) {
+            self.forking.postponed.push(*call);
+            return Ok(());
+        }
         self.books.members.touch(slot);
         match i64::from(call.nr) {
             nr::MMAP => self.mmap(slot, call),
@@ -106,10 +112,25 @@ impl Supervisor<'_> {
             nr::EXIT => self.exit(slot, call),
             nr::IOCTL => self.registers(slot, call),
             nr::IO_URING_SETUP => self.sets_up_ring(call),
+            nr::IO_URING_REGISTER => self.keeps_frames(slot, call),
             nr::UNSHARE => self.unshares_users(call),
             number if super::filter::RIGHTS.contains(&number) => self.follow(slot, tgid, call),
             _ => Ok(self.kernel.listener.proceed(call.id)?),
         }
+    }
+
+    // Whether what the supervisor reads of the program for this call is here.
+    fn operands_are_here(&mut self, slot: usize, call: &Notification) -> bool {
+        const WORDS: u64 = 32;
+        let [_, second, third, fourth, ..] = call.args;
+        let (start, bytes) = match i64::from(call.nr) {
+            nr::PROCESS_MADVISE => (second, third.saturating_mul(16).min(RANGES_BYTES)),
+            nr::CAPSET => (second, WORDS),
+            nr::IOCTL => (third, WORDS),
+            nr::CLONE => (fourth, 4),
+            _ => return true,
+        };
+        self.is_here(slot, start, bytes)
     }
 
     fn own_call(&mut self, tgid: u32, call: &Notification) -> Result<(), RunError> {

@@ -40,6 +40,24 @@ pub enum RunError {
     /// The host could not be set up for the engine.
     #[error(transparent)]
     Host(Box<dyn std::error::Error + Send + Sync>),
+    /// The blade will not answer.
+    #[error("{0}; the program was ended, as what it has there cannot be had")]
+    Blade(String),
+    /// The blade has no room for another page.
+    #[error(
+        "the blade is full: it has room for {0} pages of 4 KiB; give a larger one, or more --local"
+    )]
+    BladeFull(u32),
+    /// The blade has not what it had acknowledged.
+    #[error("the page at {address:#x} of process {tgid}: {lost}; the program was ended")]
+    BladeLost {
+        /// Whose page it is.
+        tgid: u32,
+        /// Where it is.
+        address: u64,
+        /// What is there instead.
+        lost: paging::blade::Lost,
+    },
     /// Something was gone when it was needed.
     #[error("{0} is gone")]
     Lost(&'static str),

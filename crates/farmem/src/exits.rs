@@ -67,7 +67,16 @@ impl Supervisor<'_> {
     /// for the helper to have unmapped those that it is about to: a page that is kept before would
     /// still go.
     pub(crate) fn exit(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
-        let words = self.last_words(slot, call.tid);
+        let words = match self.last_words(slot, call.tid) {
+            Ok(words) => words,
+            Err(far) => {
+                for word in far {
+                    self.bring(slot, word, true);
+                }
+                self.forking.postponed.push(*call);
+                return Ok(());
+            }
+        };
         let arena = self.people.arenas[slot].as_ref();
         let is_dropping = |address| arena.is_some_and(|arena| arena.is_dropping(address));
         if words.iter().any(|&word| self.is_fetching(slot, word) || is_dropping(word)) {
@@ -85,11 +94,17 @@ impl Supervisor<'_> {
         cell.is_some_and(|cell| Word(cell.load(Ordering::Acquire)).state() == State::Fetching)
     }
 
-    // Addresses that the kernel will write to.
-    fn last_words(&self, slot: usize, tid: u32) -> Vec<u64> {
-        let Some(arena) = &self.people.arenas[slot] else { return Vec::new() };
-        let Ok(head) = sys::process::robust_list(tid) else { return Vec::new() };
+    // Addresses that the kernel will write to; or what is to be brought before they are known.
+    fn last_words(&self, slot: usize, tid: u32) -> Result<Vec<u64>, Vec<u64>> {
+        let Some(arena) = &self.people.arenas[slot] else { return Ok(Vec::new()) };
+        let Ok(head) = sys::process::robust_list(tid) else { return Ok(Vec::new()) };
         let mut words = vec![head.saturating_sub(PAGE), head, head + PAGE];
+        let is_away = |address: &u64| self.is_away(slot, *address);
+        let named = arena.image.cleared.iter().map(|word| word.address);
+        let away: Vec<u64> = words.iter().copied().chain(named).filter(is_away).collect();
+        if !away.is_empty() {
+            return Err(away);
+        }
         let other = File::open(format!("/proc/{tid}/mem"));
         // Never managed memory by way of the process: it might fault, and wait for us.
         let read = |address: u64| {
@@ -110,9 +125,20 @@ impl Supervisor<'_> {
         while entry != head && words.len() < HELD_MAX {
             words.push(entry);
             words.push(entry.wrapping_add(distance));
+            let away: Vec<u64> = words.iter().copied().filter(is_away).collect();
+            if !away.is_empty() {
+                return Err(away);
+            }
             entry = read(entry).map_or(head, |next| next & !1);
         }
-        words
+        Ok(words)
+    }
+
+    // Whether a page is far for real, or on its way from there: nobody can read it now.
+    fn is_away(&self, slot: usize, address: u64) -> bool {
+        let word = self.kernel.tables.pages.word(slot, address).filter(|_| self.is_far());
+        let state = word.map(|word| Word(word.load(Ordering::Acquire)).state());
+        matches!(state, Some(State::Remote | State::Fetching))
     }
 
     fn hold(&mut self, slot: usize, tid: u32, address: u64) {

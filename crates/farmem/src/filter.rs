@@ -29,6 +29,7 @@ pub(crate) fn filter(trap: TrapKind, mark: u64) -> Filter {
     if trap == TrapKind::Userfault {
         // A thread that ends does not wait for user space when the kernel writes its last words.
         blocks.push(always(nr::EXIT));
+        blocks.push(always(nr::IO_URING_REGISTER));
     }
     Filter::new(&blocks, &FOREIGN)
 }

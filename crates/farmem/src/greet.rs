@@ -146,6 +146,7 @@ impl Supervisor<'_> {
             return;
         };
         self.outlive(slot);
+        self.retire_far(&arena);
         self.kernel.poll.remove(&arena.helper.socket);
         self.kernel.throttle.as_ref().inspect(|throttle| throttle.helper_rests(slot));
         if self.people.slots.get(&arena.tgid) == Some(&slot) {

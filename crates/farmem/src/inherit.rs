@@ -36,6 +36,8 @@ impl Supervisor<'_> {
                     State::Absent => State::Absent,
                     State::Foreign => return,
                     State::Remote => State::Remote,
+                    // Its contents have not come yet, where they come at all.
+                    State::Fetching if self.is_far() => State::Remote,
                     State::Local | State::Probation | State::Prefetched | State::Fetching => {
                         State::Local
                     }

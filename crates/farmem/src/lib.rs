@@ -17,10 +17,10 @@
 //! `rights` how its helper follows it to another user, `calls`, `stock`, `moves`, `advice` and
 //! `populate` what they mean, `notices` what cannot work, `arena` one process, `fork` and `inherit`
 //! two, `cut` what the second sees of the first, `copy` how it gets there, `leave` how it ends,
-//! `trap` and `userfault_trap` how a fault is met, `shared` the tables both sides use, `events`
-//! what the trap reported, `budget` who has to leave, `watch` how pages are used, `streak` where it
-//! works, `supervisor` the loop. The crate `swap` has the other engine; it uses `link`, `signal`,
-//! the observer and the record of this one.
+//! `trap` and `userfault_trap` how a fault is met, `far` what is far for real, `shared` the tables
+//! both sides use, `events` what the trap reported, `budget` who has to leave, `watch` how pages
+//! are used, `streak` where it works, `supervisor` the loop. The crate `swap` has the other engine;
+//! it uses `link`, `signal`, the observer and the record of this one.
 
 mod account;
 mod advice;
@@ -38,6 +38,7 @@ mod ends;
 mod error;
 mod events;
 mod exits;
+mod far;
 mod filter;
 mod fork;
 mod greet;
@@ -84,6 +85,8 @@ pub use config::{
     BPF_BUDGET_MIN, BPF_DELAY_MAX_NS, BudgetScope, RunConfig, Tier, TrapKind, batch, pack_name,
 };
 pub use error::RunError;
+pub use far::memory::MemoryBlade;
+pub use far::{Answer, Blade, PAGE_BYTES};
 pub use kind::{EngineKind, ParseEngineError};
 pub use latencies::Latencies;
 pub use layout::{PROCS_MAX, TIERS_MAX};

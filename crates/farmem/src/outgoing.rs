@@ -35,6 +35,9 @@ impl Supervisor<'_> {
 
     /// Pages of a lane that are leaving and were not taken.
     pub(crate) fn outgoing_count(&self, budget: usize, tier: usize) -> u32 {
+        if let Some(far) = &self.faults.far {
+            return far.leaving_of(budget, tier);
+        }
         let lane = self.kernel.tables.lane(budget, tier);
         lane.placed().load(Ordering::Acquire).wrapping_sub(lane.taken().load(Ordering::Acquire))
     }
@@ -168,7 +171,8 @@ impl Supervisor<'_> {
         slots.into_iter().for_each(|slot| self.tally(slot));
     }
 
-    fn stays_in(&mut self, slot: usize, tier: usize, page: PageIndex) {
+    /// As [`stays`](Self::stays), of the process in `slot`.
+    pub(crate) fn stays_in(&mut self, slot: usize, tier: usize, page: PageIndex) {
         if let Some(mut arena) = self.people.arenas[slot].take() {
             self.stays(&mut arena, tier, page);
             self.people.arenas[slot] = Some(arena);
@@ -247,9 +251,14 @@ impl Supervisor<'_> {
         true
     }
 
-    // A page that was written to has been sent over its link: it counts, and is told where faults
-    // are recorded.
-    fn written_back(&mut self, (slot, page): (usize, PageIndex), address: u64, tier: usize) {
+    /// A page that was written to has been sent over its link: it counts, and is told where faults
+    /// are recorded.
+    pub(crate) fn written_back(
+        &mut self,
+        (slot, page): (usize, PageIndex),
+        address: u64,
+        tier: usize,
+    ) {
         self.books.totals.written_back(1, tier);
         if !self.config.record || self.upkeep.sampler.is_some() {
             return;

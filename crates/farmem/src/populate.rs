@@ -48,4 +48,6 @@ pub(crate) struct Populate {
     ready_ns: u64,
     /// Budget and tier in which a page waits for a frame.
     short: Option<(usize, usize)>,
+    /// A page of it is on its way from a blade.
+    is_awaited: bool,
 }

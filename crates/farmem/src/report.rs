@@ -91,6 +91,8 @@ pub(crate) struct Totals {
     thread_start_ns: u64,
     constant_ns: u64,
     page_ns: u64,
+    /// What a fetch takes is no delay of afar's making: none of it is late.
+    pub(crate) only_measures: bool,
     pub(crate) first_touch_count: u64,
     fetch_count: u64,
     soft_count: u64,
@@ -134,6 +136,7 @@ impl Totals {
             start_ns,
             thread_start_ns: sys::clock::thread_ns(),
             constant_ns: 0,
+            only_measures: false,
             page_ns: 0,
             first_touch_count: 0,
             fetch_count: 0,
@@ -342,7 +345,7 @@ impl Totals {
 
     fn mechanism(&self) -> MechanismTime {
         MechanismTime {
-            late_ns: self.latencies.late_ns(),
+            late_ns: if self.only_measures { 0 } else { self.latencies.late_ns() },
             soft_ns: self.soft_count.saturating_mul(self.constant_ns),
             supervisor_ns: sys::clock::thread_ns().saturating_sub(self.thread_start_ns),
             interrupts_off_max_ns: self.interrupts_off.0,

@@ -16,6 +16,7 @@ use super::copy::Copies;
 use super::detour::Detour;
 use super::ends::Ends;
 use super::events::Scan;
+use super::far::Far;
 use super::fork::Fork;
 use super::images::Images;
 use super::inject::Injection;
@@ -108,6 +109,8 @@ pub(crate) struct Forking {
 #[derive(Default)]
 pub(crate) struct Faults {
     pub(crate) waiting: Waiting,
+    /// If pages are far for real.
+    pub(crate) far: Option<Far>,
     /// Pages fetched ahead whose words have a time of arrival: that time, slot, address.
     pub(crate) arrivals: VecDeque<(u64, usize, u64)>,
     pub(crate) populates: Vec<Populate>,

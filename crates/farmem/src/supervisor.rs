@@ -31,6 +31,7 @@ use super::chores::Chores;
 use super::config::{RunConfig, TrapKind};
 use super::ends::Ends;
 use super::events::Scan;
+use super::far::{Blade, Far};
 use super::layout::PROCS_MAX;
 use super::report::{Observer, Outcome, Snapshot, Totals};
 use super::signal::{self, SIGCONT, SIGKILL};
@@ -47,6 +48,7 @@ const DOORBELL: u64 = 3;
 const DEADLINE: u64 = 4;
 const ENDED: u64 = 5;
 pub(crate) const COPIED: u64 = 6;
+const BLADE: u64 = 7;
 const HELPERS: u64 = 16;
 const FAULTS: u64 = 16 + PROCS_MAX as u64;
 
@@ -86,6 +88,26 @@ impl<'a> Supervisor<'a> {
     /// # Errors
     /// When the program cannot be run, or the machine lacks what the trap needs.
     pub fn start(config: RunConfig, observer: &'a mut dyn Observer) -> Result<Self, RunError> {
+        Self::start_with(config, observer, None)
+    }
+
+    /// As [`start`](Self::start): what is not local is on `blade`. For the userfaultfd trap.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn start_far(
+        config: RunConfig,
+        observer: &'a mut dyn Observer,
+        blade: Box<dyn Blade>,
+    ) -> Result<Self, RunError> {
+        Self::start_with(config, observer, Some(Far::new(blade)))
+    }
+
+    fn start_with(
+        config: RunConfig,
+        observer: &'a mut dyn Observer,
+        far: Option<Far>,
+    ) -> Result<Self, RunError> {
         let trap = trap::open(&config)?;
         let spawned = spawn(&config)?;
         // Not before: the program inherits the signal mask.
@@ -99,6 +121,9 @@ impl<'a> Supervisor<'a> {
         let ended = sys::process::watch(spawned.pid)?;
         poll.add(&ended, ENDED)?;
         timer.every(TICK)?;
+        if let Some(far) = &far {
+            poll.add(&far.blade.bell(), BLADE)?;
+        }
         if let Some(doorbell) = &trap.doorbell {
             poll.add_raw(doorbell.raw_fd(), DOORBELL)?;
         }
@@ -130,7 +155,7 @@ impl<'a> Supervisor<'a> {
                 sampler: config.watch.map(Sampler::new),
             },
             forking: Forking::default(),
-            faults: Faults::default(),
+            faults: Faults { far, ..Faults::default() },
             programs: Programs::none(),
             processors: std::thread::available_parallelism().map_or(1, |count| count.get() as u64),
             fatal: None,
@@ -161,6 +186,7 @@ impl<'a> Supervisor<'a> {
             }
         }
         self.write_links();
+        self.books.totals.only_measures = self.faults.far.is_some();
         self.books.totals.open_accounts(&self.config.tiers);
         let page = self.config.tiers[0].link.bandwidth;
         let page_ns = page.map_or(0, |rate| rate.transfer_time(measure::Bytes::PAGE).as_ns());
@@ -252,6 +278,7 @@ impl<'a> Supervisor<'a> {
                 self.kernel.streak.end();
                 self.hear_doorbell();
             }
+            BLADE => self.hear_blade()?,
             COPIED => self.forking.copies.acknowledge(),
             token if token >= FAULTS => self.next_faults(index(token - FAULTS)),
             token => self.next_replies(index(token - HELPERS)),
@@ -335,6 +362,9 @@ impl<'a> Supervisor<'a> {
         self.drain_events();
         for slot in 0..PROCS_MAX {
             self.retire(slot);
+        }
+        if let Some(far) = self.faults.far.as_mut() {
+            far.blade.release(far.places.peak());
         }
         self.tell_ends(u64::MAX);
         for budget in 0..PROCS_MAX {

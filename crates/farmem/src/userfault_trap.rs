@@ -30,14 +30,26 @@ pub(crate) struct Waiting {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Touch {
     pub(crate) slot: usize,
-    budget: usize,
-    tier: usize,
+    pub(crate) budget: usize,
+    pub(crate) tier: usize,
     /// Of the page.
     pub(crate) address: u64,
-    write: bool,
-    minor: bool,
+    pub(crate) write: bool,
+    /// The page exists, and is to be mapped.
+    pub(crate) minor: bool,
     pub(crate) tid: u32,
-    since_ns: u64,
+    pub(crate) since_ns: u64,
+}
+
+impl Touch {
+    /// A page is needed that no thread has touched.
+    pub(crate) const fn of_nobody(
+        (slot, budget, tier): (usize, usize, usize),
+        address: u64,
+        since_ns: u64,
+    ) -> Self {
+        Self { slot, budget, tier, address, write: true, minor: true, tid: 0, since_ns }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

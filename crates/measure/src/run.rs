@@ -155,6 +155,9 @@ pub struct Params {
     pub budget_scope: String,
     /// Further tiers of far memory, nearest first.
     pub tiers: Vec<TierParams>,
+    /// The blade that pages are on; `None` if no page leaves the machine, and delays are emulated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub far: Option<String>,
 }
 
 impl Params {
@@ -416,6 +419,7 @@ mod tests {
                 bandwidth_bps: None,
                 link: "full-duplex".to_owned(),
             }],
+            far: Some("memory:1073741824".to_owned()),
         }
     }
 

@@ -170,6 +170,23 @@ impl AsFd for Signals {
     }
 }
 
+/// Does something that may start threads which are never to take a signal of this process: one that
+/// a thread takes which does not wait for it is lost to who does.
+#[expect(unsafe_code, reason = "signal masks have no safe wrapper")]
+pub fn without_signals<T>(work: impl FnOnce() -> T) -> T {
+    // SAFETY: both sets are locals, and initialised before use.
+    let before = unsafe {
+        let (mut all, mut before) = std::mem::zeroed::<(libc::sigset_t, libc::sigset_t)>();
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
+        before
+    };
+    let done = work();
+    // SAFETY: the set that was in force.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut()) };
+    done
+}
+
 /// A timer that can be waited on.
 #[derive(Debug)]
 pub struct Timer {

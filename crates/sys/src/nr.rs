@@ -44,6 +44,8 @@ pub const UNSHARE: i64 = 272;
 pub const MLOCK2: i64 = 325;
 /// `io_uring_setup`
 pub const IO_URING_SETUP: i64 = 425;
+/// `io_uring_register`
+pub const IO_URING_REGISTER: i64 = 427;
 /// `clone3`
 pub const CLONE3: i64 = 435;
 /// `process_madvise`

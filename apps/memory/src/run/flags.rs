@@ -10,6 +10,7 @@ use measure::{Duration, LinkMode, LocalSize, Run, RunResults, ShareOf};
 use paging::{PolicyKind, Prefetch};
 
 use crate::calibrate::Known;
+use crate::far::{FarUri, FarUriError};
 use crate::setting::TierSetting;
 use document::{Bandwidth, delay, seed};
 
@@ -77,6 +78,18 @@ pub struct RunFlags {
     /// Completion times to draw from, in place of --rtt: lines of bytes,microseconds
     #[arg(long, value_name = "FILE", help_heading = LINK)]
     pub(crate) profile: Option<PathBuf>,
+
+    /// Keep pages beyond local memory on this blade, for real: nvme+tcp://HOST[:PORT]/NQN[/NSID], a
+    /// namespace of afar serve or of any other NVMe/TCP target, which the run overwrites; or
+    /// memory:SIZE, memory of afar itself. Times are measured; nothing is delayed
+    #[arg(long, value_name = "URI", value_parser = far_uri, help_heading = LINK)]
+    #[arg(conflicts_with_all = ["rtt", "one_way", "bandwidth", "link", "profile", "like", "tiers"])]
+    pub(crate) far: Option<FarUri>,
+
+    /// How long the program waits for a blade that is gone, before it is ended
+    #[arg(long, value_name = "TIME", value_parser = delay, default_value = "30s")]
+    #[arg(requires = "far", help_heading = LINK)]
+    pub(crate) far_timeout: Duration,
 
     /// Delay by the formula of an earlier emulator: dime is --link per-fault --policy fifo with
     /// --one-way, and writes back without a delay, as its code does with that policy; gao is --link
@@ -242,6 +255,10 @@ fn known(path: &str) -> Result<Known, String> {
         || format!("{path}: its run was not calibrated; give the record of one with a delay");
     let calibration = run.results.calibration.ok_or_else(none)?;
     Ok(Known { calibration, trap: run.params.trap })
+}
+
+fn far_uri(text: &str) -> Result<FarUri, String> {
+    text.parse().map_err(|error: FarUriError| error.to_string())
 }
 
 fn in_flight() -> impl TypedValueParser<Value = u64> {

@@ -265,11 +265,13 @@ impl Supervisor<'_> {
         arena.populated[0] += parent.unlogged_pages(self.unlogged(parent.slot));
         self.kernel.tables.pages.clear(slot);
         let unmanaged = self.copy_words(parent, &arena);
+        self.share_far(parent.slot, &arena);
         self.books.totals.lost(TABLE_FULL, unmanaged);
         let mut copy = Copy::new(parent, &arena, self.books.totals.fork_count)?;
         for piece in emptied {
             copy.skip(piece.start, piece.end);
             arena.empty(&self.kernel.tables, piece.start, piece.bytes());
+            self.forget_far(slot, piece.start, piece.end);
         }
         if let Some((address, word)) = tid_word {
             // The kernel has told the child, in memory that was its parent's.

@@ -276,6 +276,9 @@ impl Supervisor<'_> {
     /// Nobody can touch the old place of a region any more: what it holds moves.
     pub(crate) fn move_now(&mut self, slot: usize, moving: Move) -> Result<(), RunError> {
         let Move { id, from, old_bytes, to, new_bytes, .. } = moving;
+        if moving.out {
+            self.bring_all(slot, from, old_bytes)?;
+        }
         let Some(mut arena) = self.people.arenas[slot].take() else {
             return Ok(());
         };
@@ -287,6 +290,7 @@ impl Supervisor<'_> {
         } else {
             let copied = arena.memory.copy_to(&arena.memory, from, to, bytes);
             self.move_words(&mut arena, from, to, bytes);
+            self.move_far(slot, from, to, bytes);
             copied
         };
         let tgid = arena.tgid;
@@ -319,7 +323,8 @@ impl Supervisor<'_> {
     // A page keeps its state at its new address; one that was mapped is merely unmapped now.
     fn move_words(&mut self, arena: &mut Arena, from: u64, to: u64, bytes: u64) {
         let slot = arena.slot;
-        let mut moved = Vec::new();
+        let (mut moved, mut coming) = (Vec::new(), 0);
+        let is_far = self.is_far();
         self.kernel.tables.pages.each_word(slot, from, from + bytes, |address, cell| {
             let take = |word: u32| {
                 let is_empty = matches!(Word(word).state(), State::Absent | State::Foreign);
@@ -329,12 +334,18 @@ impl Supervisor<'_> {
             let taken = cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, take);
             let Ok(word) = taken.map(Word) else { return };
             moved.push(match word.state() {
+                // Its frame is given back: it comes again when it is touched.
+                State::Fetching if is_far => {
+                    coming += 1;
+                    (address, word.with_state(State::Remote))
+                }
                 // Who fetches it has its frame, and will find that it has gone.
                 State::Fetching => (address, word.with_state(State::Local)),
                 State::Probation => (address, word.unmapped()),
                 _ => (address, word),
             });
         });
+        self.kernel.tables.lane(arena.budget, 0).credit(coming);
         let mut unmanaged = 0;
         let mut now_at = Vec::new();
         for (address, word) in &moved {

@@ -9,6 +9,7 @@ use paging::word::{State, Word};
 use super::{AHEAD_NS, PAGES_AT_ONCE, Populate, Then};
 use crate::RunError;
 use crate::events::TABLE_FULL;
+use crate::far::Brought;
 use crate::page_table::NoWord;
 use crate::shared::{FaultEvent, FaultKind};
 use crate::supervisor::Supervisor;
@@ -32,6 +33,7 @@ impl Supervisor<'_> {
             then,
             ready_ns: self.now_ns(),
             short: None,
+            is_awaited: false,
         });
     }
 
@@ -55,6 +57,8 @@ impl Supervisor<'_> {
     pub(crate) fn populates_due(&self) -> Option<Duration> {
         let now = self.now_ns();
         let due = |one: &Populate| match one.ranges.is_empty() {
+            // The blade's answer wakes the supervisor.
+            _ if one.is_awaited => AHEAD_NS,
             true => one.ready_ns.saturating_sub(now),
             false => one.ready_ns.saturating_sub(now + AHEAD_NS),
         };
@@ -98,6 +102,14 @@ impl Supervisor<'_> {
             }
         };
         let before = Word(cell.load(Ordering::Acquire));
+        let (budget, tier) = (arena.budget, before.tier().min(arena.tiers.len() - 1));
+        one.is_awaited = false;
+        if self.is_far() && matches!(before.state(), State::Remote | State::Fetching) {
+            let brought = self.bring(one.slot, address, false);
+            one.short = (brought == Brought::NoFrame).then_some((budget, tier));
+            one.is_awaited = true;
+            return false;
+        }
         let (after, kind) = match before.state() {
             State::Absent => {
                 (before.with_state(State::Local).with_dirty(true), FaultKind::FirstTouch)
@@ -115,7 +127,6 @@ impl Supervisor<'_> {
             return true;
         }
         let now = self.now_ns();
-        let (budget, tier) = (arena.budget, before.tier().min(arena.tiers.len() - 1));
         let frame = self.claim_frame(budget, tier);
         one.short = frame.is_none().then_some((budget, tier));
         let lane = self.kernel.tables.lane(budget, tier);

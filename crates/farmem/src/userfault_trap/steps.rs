@@ -11,6 +11,7 @@ use paging::word::{State, Word};
 use sys::userfault::Fault;
 
 use super::{ARRIVED, Due, FETCH, FETCH_FRAME, NEW_FRAME, SPIN_NS, Touch};
+use crate::RunError;
 use crate::config::TrapKind;
 use crate::events::TABLE_FULL;
 use crate::page_table::NoWord;
@@ -132,8 +133,17 @@ impl Supervisor<'_> {
         self.log(touch, FaultKind::FirstTouch, stalled, 0, 0);
     }
 
+    /// A page that was far is here.
+    pub(crate) fn fetched(&mut self, touch: &Touch) {
+        let measured = self.now_ns().saturating_sub(touch.since_ns);
+        self.log(touch, FaultKind::Fetch, 0, 0, measured);
+    }
+
     // Its frame is there, and it is to be fetched.
     fn fetch(&mut self, touch: Touch, tier: usize) {
+        if self.is_far() {
+            return self.fetch_far(touch);
+        }
         let now = self.now_ns();
         let stalled = now.saturating_sub(touch.since_ns);
         let (sent, ready) = self.reserve_fetch(tier, now);
@@ -309,7 +319,28 @@ impl Supervisor<'_> {
         if let Err(error) = mapped
             && error.errno() == Some(14)
         {
-            let _gone = fault.zero(address, 4096);
+            self.resolve_missing(touch);
+        }
+    }
+
+    // A page was to be mapped that is not there. It is a new one, if it has been emptied meanwhile;
+    // but one that is far, or should be here, is never zeros.
+    fn resolve_missing(&mut self, touch: &Touch) {
+        let cell = self.kernel.tables.pages.word(touch.slot, touch.address);
+        let state = cell.map(|cell| Word(cell.load(Ordering::Acquire)).state());
+        match state.filter(|_| self.is_far()) {
+            Some(State::Remote) => return self.touch(*touch),
+            // Its answer wakes both.
+            Some(State::Fetching) => return,
+            Some(State::Local | State::Probation | State::Prefetched) => {
+                self.fatal.get_or_insert(RunError::Lost("a page of the program"));
+                return;
+            }
+            Some(State::Absent | State::Foreign) | None => {}
+        }
+        let fault = self.people.arenas[touch.slot].as_ref().and_then(|arena| arena.fault.as_ref());
+        if let Some(fault) = fault {
+            let _gone = fault.zero(touch.address, 4096);
         }
     }
 

@@ -47,8 +47,8 @@ const ROWS: [Row; 43] = [
     row("afar", 8, AllBelow, "the applications meet here and nowhere else"),
     row("paper", 7, AllBelow, "a figure of a paper is made of what other applications do"),
     row("memory", 6, Only(app![
-        "farmem", "swap", "paging", "afar-place", "planner", "records"
-    ]), "far memory"),
+        "farmem", "swap", "paging", "afar-place", "planner", "records", "host", "backend", "nvme"
+    ]), "far memory, and the blades it is on"),
     row("disk", 6, Only(app![
         "client", "target", "host", "diskload", "backend", "nvme", "scsi", "workload"
     ]), "remote flash"),

@@ -1,0 +1,187 @@
+//! Memory that is far for real: every byte is what the program wrote, whoever has it meanwhile, and
+//! a blade that has lost it ends the program.
+
+mod support;
+
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use launch::Ready;
+use serde_json::Value;
+use support::{Ended, Launch, Running, installed, program, scratch, usable};
+
+const AFAR: &str = env!("CARGO_BIN_EXE_afar");
+const NQN: &str = "nqn.2026-11.local.afar:blade";
+const MEMORY: &str = "memory:1GiB";
+const LOCAL: [&str; 4] = ["--local", "1MiB", "--trap", "userfaultfd"];
+
+/// A blade in a process of its own.
+fn serve(disk: &str) -> (Running, String) {
+    let words = [AFAR, "serve", &format!("{NQN}={disk}"), "--nvme", "127.0.0.1:0"];
+    let (running, Ready { nvme, .. }) = Launch::new(words).serve();
+    let uri = format!("nvme+tcp://{}/{NQN}", nvme[0]);
+    (running, uri)
+}
+
+fn keeps(case: &str, seed: &str) -> Launch {
+    let path = program("keeps");
+    let launch = Launch::new([path.as_os_str(), case.as_ref()]).env("KEEPS_SEED", seed);
+    // Beside a child of little memory, libraries are much of what there is.
+    launch.limit(Duration::from_secs(120)).unmanaged("its children are small")
+}
+
+fn far(launch: &Launch, uri: &str, name: &str) -> (Ended, Value) {
+    let record = scratch(&format!("far-{name}.json"));
+    let path = record.display().to_string();
+    let flags = [&LOCAL[..], &["--far", uri, "--json", &path]].concat();
+    let ended = launch.under_afar(&flags).run();
+    let text = std::fs::read_to_string(&record).unwrap_or_default();
+    (ended, serde_json::from_str(&text).unwrap_or_default())
+}
+
+fn is_usable(test: &str) -> bool {
+    usable("userfaultfd", &format!("far::{test}"))
+}
+
+#[test]
+fn a_program_finds_what_it_wrote() {
+    if !is_usable("a_program_finds_what_it_wrote") {
+        return;
+    }
+    let (blade, uri) = serve("memory:256MiB");
+    for (case, seed, uri) in [
+        ("alone", "1", MEMORY),
+        ("together", "2", MEMORY),
+        ("and_executes", "3", MEMORY),
+        ("alone", "4", &*uri),
+        ("together", "5", &uri),
+        ("and_executes", "6", &uri),
+    ] {
+        let name = format!("keeps-{case}-{seed}");
+        let (ended, record) = far(&keeps(case, seed), uri, &name);
+        ended.expect(0, &name).leaves_nothing(&name);
+        let faults = &record["results"]["faults"];
+        let fetched = faults["fetch_count"].as_u64().expect("it is counted");
+        assert!(fetched > 2000, "{name}: {fetched} pages fetched: {faults}");
+        let told = record["params"]["far"].as_str();
+        let wanted = if uri == MEMORY { "memory:1073741824" } else { uri };
+        assert_eq!(told, Some(wanted));
+    }
+    drop(blade);
+}
+
+/// Their output is that of the native run, with a quarter of their memory here, or of 4 MiB.
+#[test]
+fn programs_say_what_they_say_natively() {
+    if !is_usable("programs_say_what_they_say_natively") {
+        return;
+    }
+    let input = scratch("far-sort.in");
+    let number = |line: u64| line.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23);
+    let text: String = (0..30_000).map(|line| format!("{:016x} some\n", number(line))).collect();
+    std::fs::write(&input, text).expect("the scratch directory can be written to");
+    let python = "import hashlib\nx = [str(i * 7919 % 1000003) for i in range(20000)]\nx.sort()\n\
+                  print(hashlib.sha256(''.join(x).encode()).hexdigest())";
+    let sql = "create table a as with recursive n(i) as (select 0 union all select i + 1 from n \
+               where i < 20000) select i, i * 7919 % 10007 as k, printf('row %d', i) as t from n;\
+               create index on_k on a(k); select count(*), sum(x.i * y.i % 97), max(x.t || y.t) \
+               from a x join a y on x.k = y.k where x.i % 3 = 0;";
+    let perl = "my %h; $h{$_ * 7919 % 100003} = \"v$_\" for 0 .. 20000; my $s = 0; \
+                $s = ($s * 31 + length($h{$_}) + $_) % 1000000007 for sort keys %h; \
+                print \"$s\\n\"";
+    let awk = "BEGIN { for (i = 0; i < 20000; i++) a[i] = \"v\" i; s = 0; \
+               for (i = 0; i < 20000; i++) s = (s * 31 + length(a[i]) + i) % 1000003; print s }";
+    let file = input.display().to_string();
+    let programs: [(&str, Vec<&str>); 5] = [
+        ("sort", vec!["sort", "--parallel=2", &file]),
+        ("python3", vec!["/usr/bin/python3", "-c", python]),
+        ("sqlite3", vec!["sqlite3", ":memory:", sql]),
+        ("perl", vec!["perl", "-e", perl]),
+        ("awk", vec!["awk", awk]),
+    ];
+    let (blade, uri) = serve("memory:256MiB");
+    for (name, words) in programs {
+        if !installed(&[name], &format!("far::{name}")) {
+            continue;
+        }
+        let launch = Launch::new(words).limit(Duration::from_secs(120));
+        let native = launch.clone().run().expect(0, name).text();
+        let flags = ["--trap", "userfaultfd", "--local", "25%", "--of", "4MiB", "--far", &uri];
+        let ended = launch.unmanaged("it is small").under_afar(&flags).run().expect(0, name);
+        assert_eq!(ended.text(), native, "{name}");
+    }
+    drop(blade);
+}
+
+/// A program whose pages nobody has any more ends; it never finds zeros, nor what was there before.
+#[test]
+fn a_blade_that_is_gone_ends_the_program() {
+    let test = "a_blade_that_is_gone_ends_the_program";
+    if !is_usable(test) {
+        return;
+    }
+    let (blade, uri) = serve("memory:256MiB");
+    let endless = keeps("alone", "7").env("KEEPS_STEPS", "1000000000");
+    let flags = [&LOCAL[..], &["--far", &uri, "--far-timeout", "1s"]].concat();
+    let running = endless.under_afar(&flags).start();
+    sleep(Duration::from_millis(1500));
+    let began = Instant::now();
+    blade.signal("KILL");
+    let ended = running.wait().expect(125, "a run whose blade is gone");
+    assert!(began.elapsed() < Duration::from_secs(40), "{:?}", began.elapsed());
+    assert!(ended.stderr.contains(&format!("--far {uri}")), "{}", ended.stderr);
+    assert!(ended.stderr.contains("the program was ended"), "{}", ended.stderr);
+    ended.leaves_nothing(test);
+    drop(blade);
+}
+
+/// Pages that the device says it has, and has not.
+#[test]
+fn a_blade_that_loses_writes_is_found_out() {
+    let test = "a_blade_that_loses_writes_is_found_out";
+    if !is_usable(test) {
+        return;
+    }
+    // A device that writes nothing and reads zeros.
+    let (blade, uri) = serve("null:256MiB");
+    let (ended, _) = far(&keeps("alone", "8"), &uri, "lost");
+    let ended = ended.expect(125, "a blade without a memory");
+    assert!(ended.stderr.contains("the blade has lost it"), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("not so"), "the program saw it: {}", ended.stderr);
+    ended.leaves_nothing(test);
+    drop(blade);
+}
+
+#[test]
+fn a_blade_that_is_full_says_so() {
+    if !is_usable("a_blade_that_is_full_says_so") {
+        return;
+    }
+    let (ended, _) = far(&keeps("alone", "9"), "memory:1MiB", "full");
+    let ended = ended.expect(125, "a blade of 256 pages");
+    assert!(
+        ended.stderr.contains("the blade is full: it has room for 256 pages"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn what_does_not_go_together_is_refused() {
+    let refused = |flags: &[&str], wanted: &str| {
+        let words = [&[AFAR, "run"], flags, &["--", "true"]].concat();
+        let ended = Launch::new(words).run().expect(2, wanted);
+        assert!(ended.stderr.contains(wanted), "{}", ended.stderr);
+    };
+    refused(&["--far", MEMORY, "--rtt", "5us"], "--rtt");
+    refused(&["--far", MEMORY, "--trap", "bpf"], "--far with --trap bpf");
+    refused(&["--far", MEMORY, "--engine", "swap"], "--far with --engine swap");
+    refused(&["--far", MEMORY, "--prefetch", "next-4"], "--far with --prefetch");
+    refused(&["--far", "memory:12"], "smaller than a page");
+    refused(&["--far", "nvme+tcp://somewhere"], "no subsystem is named");
+    refused(&["--far", "memory:much"], "write memory:SIZE, or nvme+tcp://HOST");
+    refused(&["--far-timeout", "1s"], "--far");
+    let nobody = [AFAR, "run", "--far", "nvme+tcp://127.0.0.1:1/nqn.x", "--", "true"];
+    let ended = Launch::new(nobody).run().expect(3, "nobody is there");
+    assert!(ended.stderr.contains("127.0.0.1:1"), "{}", ended.stderr);
+}

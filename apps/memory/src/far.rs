@@ -1,0 +1,203 @@
+//! Memory that is far for real: which blade `--far` names, and how it is reached.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use backend::{Operation, Request};
+use console::{Class, Classed};
+use farmem::{Answer, Blade, MemoryBlade, PAGE_BYTES};
+use host::{Disk, DiskConfig, DiskEvent, DiskPath, HostConfig, HostError, NvmeUri, NvmeUriError};
+use measure::{Bytes, Duration};
+use nvme::Nqn;
+use sys::event::Waker;
+
+const MEMORY: &str = "memory:";
+/// Who runs say that they are.
+const HOST: &str = "nqn.2026-11.local.afar:run";
+const PAGE: u64 = PAGE_BYTES as u64;
+const KEEP_ALIVE_MS: u32 = 10_000;
+const IO_TIMEOUT: Duration = Duration::from_ms(10_000);
+const RECONNECT_DELAY: Duration = Duration::from_ms(1_000);
+
+/// What `--far` names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum FarUri {
+    /// Memory of afar itself, of this size.
+    Memory(Bytes),
+    /// A namespace behind a network.
+    Nvme(NvmeUri, String),
+}
+
+/// Text that names no blade.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FarUriError {
+    #[error("{text:?}: {reason}; write memory:SIZE, or nvme+tcp://HOST[:PORT]/NQN[/NSID]")]
+    Memory { text: String, reason: &'static str },
+    #[error(transparent)]
+    Nvme(#[from] NvmeUriError),
+}
+
+impl FromStr for FarUri {
+    type Err = FarUriError;
+
+    fn from_str(text: &str) -> Result<Self, FarUriError> {
+        let Some(size) = text.strip_prefix(MEMORY) else {
+            return Ok(Self::Nvme(text.parse()?, text.to_owned()));
+        };
+        let fail = |reason| FarUriError::Memory { text: text.to_owned(), reason };
+        let size: Bytes = size.parse().map_err(|_not_one| fail("it names no size"))?;
+        match size.get() >= PAGE {
+            true => Ok(Self::Memory(size)),
+            false => Err(fail("it is smaller than a page")),
+        }
+    }
+}
+
+impl fmt::Display for FarUri {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Memory(size) => write!(f, "{MEMORY}{}", size.get()),
+            Self::Nvme(_, text) => f.write_str(text),
+        }
+    }
+}
+
+/// A blade that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FarError {
+    #[error("--far {uri}: {source}")]
+    Connect { uri: String, source: HostError },
+    #[error("--far {uri}: its blocks have {bytes} bytes; a page of 4096 needs blocks of no more")]
+    Blocks { uri: String, bytes: u64 },
+    #[error(transparent)]
+    System(#[from] sys::Error),
+}
+
+impl Classed for FarError {
+    fn class(&self) -> Class {
+        Class::Environment
+    }
+}
+
+/// Reaches a blade; a request waits for `timeout` while there is no path to it.
+///
+/// # Errors
+/// When it cannot be reached, or keeps no pages.
+pub(crate) fn reach(uri: &FarUri, timeout: Duration) -> Result<Box<dyn Blade>, FarError> {
+    match uri {
+        FarUri::Memory(size) => {
+            let pages = u32::try_from(size.get() / PAGE).unwrap_or(u32::MAX);
+            Ok(Box::new(MemoryBlade::new(pages)?))
+        }
+        FarUri::Nvme(target, text) => {
+            // The end of a child is told to the supervisor, by a signal.
+            let attach = || DiskBlade::attach(target.clone(), text.clone(), timeout);
+            Ok(Box::new(sys::event::without_signals(attach)?))
+        }
+    }
+}
+
+/// A namespace whose blocks hold pages.
+struct DiskBlade {
+    disk: Disk,
+    uri: String,
+    pages: u32,
+    told: Arc<Told>,
+}
+
+/// What threads of the disk tell the supervisor's.
+struct Told {
+    answers: Mutex<VecDeque<Answer>>,
+    bell: Waker,
+}
+
+impl Told {
+    fn tell(&self, answer: Answer) {
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        // Who takes answers takes all there are.
+        let is_first = answers.is_empty();
+        answers.push_back(answer);
+        drop(answers);
+        if is_first {
+            self.bell.wake();
+        }
+    }
+}
+
+impl DiskBlade {
+    fn attach(target: NvmeUri, uri: String, timeout: Duration) -> Result<Self, FarError> {
+        let host = Nqn::new(HOST).expect("the name is short");
+        let host = HostConfig { keep_alive_ms: KEEP_ALIVE_MS, ..HostConfig::named(host) };
+        let config = DiskConfig {
+            paths: vec![DiskPath::Nvme(target, host)],
+            queues: 1,
+            depth: 256,
+            reconnect_delay: RECONNECT_DELAY,
+            loss_timeout: timeout,
+            io_timeout: IO_TIMEOUT,
+            trusts_identity: false,
+        };
+        let disk = Disk::attach(config, Box::new(|_event: DiskEvent<'_>| {}))
+            .map_err(|source| FarError::Connect { uri: uri.clone(), source })?;
+        let geometry = disk.geometry();
+        let block = 1 << geometry.block_shift;
+        if block > PAGE {
+            return Err(FarError::Blocks { uri, bytes: block });
+        }
+        let pages = u32::try_from(geometry.bytes() / PAGE).unwrap_or(u32::MAX);
+        let told = Arc::new(Told { answers: Mutex::default(), bell: Waker::new()? });
+        Ok(Self { disk, uri, pages, told })
+    }
+
+    fn ask(&self, token: u64, operation: Operation, place: u32, data: &[u8]) {
+        let (told, uri) = (Arc::clone(&self.told), self.uri.clone());
+        let is_read = operation == Operation::Read;
+        let request = Request { operation, offset: u64::from(place) * PAGE, length: PAGE };
+        let done = move |result: Result<&[u8], backend::Failure>| {
+            let result = match result {
+                Ok(bytes) if is_read => match bytes.try_into() {
+                    Ok(page) => Ok(Some(Box::new(page))),
+                    Err(_short) => Err(format!("--far {uri}: it answered with {}", bytes.len())),
+                },
+                Ok(_) => Ok(None),
+                Err(failure) => Err(format!("--far {uri}: {failure}")),
+            };
+            told.tell(Answer { token, result });
+        };
+        self.disk.submit(request, data, Box::new(done));
+    }
+}
+
+impl Blade for DiskBlade {
+    fn pages(&self) -> u32 {
+        self.pages
+    }
+
+    fn write(&mut self, token: u64, place: u32, bytes: &[u8; PAGE_BYTES]) {
+        self.ask(token, Operation::Write { forced: false }, place, bytes);
+    }
+
+    fn read(&mut self, token: u64, place: u32) {
+        self.ask(token, Operation::Read, place, &[]);
+    }
+
+    fn release(&mut self, places: u32) {
+        // A blade that does not take it back has it until it is written again.
+        let _kept = self.disk.discard(0, u64::from(places) * PAGE);
+    }
+
+    fn next(&mut self) -> Option<Answer> {
+        self.told.answers.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    }
+
+    fn bell(&self) -> BorrowedFd<'_> {
+        self.told.bell.descriptor().as_fd()
+    }
+
+    fn acknowledge(&self) {
+        self.told.bell.acknowledge();
+    }
+}

@@ -1,0 +1,123 @@
+//! Memory that is far for real: pages leave for a blade, and come back from it.
+//!
+//! ```text
+//! unmapped ─► read from the memory file ─► blade ─► acknowledged: far, and out of the file
+//!                     ▲ touched meanwhile: stays
+//! touched ─► frame ─► blade ─► verified ─► into the memory file ─► mapped
+//! ```
+//!
+//! DESIGN NOTES
+//!
+//! * Whatever could map a page asks the supervisor first (userfaultfd, pages that are missing and
+//!   pages that are not mapped). So a page on its way out cannot change unseen, and one that is
+//!   written back into the file is seen by nobody before it is whole.
+//! * Until the blade has acknowledged a page it is local, and a touch takes it back. Then its word
+//!   says that it is far, and only then does it leave the file.
+//! * The kernel can write to a frame without a fault: while a device fills a buffer, and as long as
+//!   a buffer is registered with a ring (`frames`). A page that has changed since it was sent
+//!   stays. What a device writes later than that, for a request that began before the page was
+//!   unmapped and that nobody waits for, would be lost: asynchronous direct I/O.
+//! * Times are measured: nothing is reserved on a link.
+//! * What the supervisor itself wants to read or write is brought first (`bring`), and the call
+//!   that needs it waits.
+//! * A blade that loses a page, or answers with another one, ends the program: it never sees zeros
+//!   or older bytes.
+
+mod frames;
+pub(crate) mod memory;
+mod steps;
+
+use std::collections::BTreeMap;
+use std::os::fd::BorrowedFd;
+
+use paging::blade::{Blade as Places, Token};
+use paging::page::PageIndex;
+
+use super::userfault_trap::Touch;
+
+/// Bytes of a page.
+pub const PAGE_BYTES: usize = 4096;
+
+/// What keeps pages: asked from the supervisor's thread, it answers in any order.
+pub trait Blade: Send {
+    /// Pages that it has room for.
+    fn pages(&self) -> u32;
+
+    /// Keeps a page at `place`. Nothing else that names this place is under way.
+    fn write(&mut self, token: Token, place: u32, bytes: &[u8; PAGE_BYTES]);
+
+    /// Answers with the page at `place`. Other reads of it may be under way.
+    fn read(&mut self, token: Token, place: u32);
+
+    /// Nothing is needed any more of the pages below `places`.
+    fn release(&mut self, places: u32);
+
+    /// The next answer; none if there is none yet.
+    fn next(&mut self) -> Option<Answer>;
+
+    /// Readable when there are answers.
+    fn bell(&self) -> BorrowedFd<'_>;
+
+    /// The bell has been heard.
+    fn acknowledge(&self);
+}
+
+/// What became of a transfer.
+pub struct Answer {
+    /// The transfer.
+    pub token: Token,
+    /// The page that was read, or nothing after a write; or why there will never be an answer, as
+    /// people are told it.
+    pub result: Result<Option<Box<[u8; PAGE_BYTES]>>, String>,
+}
+
+/// Where a page is that somebody needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Brought {
+    /// Here, or nowhere yet.
+    Here,
+    /// On its way.
+    Comes,
+    /// It is to come once a frame is free.
+    NoFrame,
+}
+
+/// A page on its way out.
+#[derive(Debug, Clone, Copy)]
+struct Leaving {
+    budget: usize,
+    tier: usize,
+    page: PageIndex,
+}
+
+/// A blade, and what is there.
+pub(crate) struct Far {
+    pub(crate) blade: Box<dyn Blade>,
+    pub(crate) places: Places,
+    /// Pages on their way out.
+    leaving: BTreeMap<Token, Leaving>,
+    /// Faults that wait for pages on their way in.
+    coming: BTreeMap<Token, Touch>,
+}
+
+impl Far {
+    pub(crate) fn new(blade: Box<dyn Blade>) -> Self {
+        Self {
+            places: Places::new(blade.pages()),
+            blade,
+            leaving: BTreeMap::new(),
+            coming: BTreeMap::new(),
+        }
+    }
+
+    /// Pages of a budget on their way out of a tier.
+    pub(crate) fn leaving_of(&self, budget: usize, tier: usize) -> u32 {
+        let ours = |one: &&Leaving| (one.budget, one.tier) == (budget, tier);
+        u32::try_from(self.leaving.values().filter(ours).count()).unwrap_or(u32::MAX)
+    }
+}
+
+/// The checksum of a page.
+fn sum(bytes: &[u8; PAGE_BYTES]) -> u32 {
+    crc32c::crc32c(bytes)
+}

@@ -1,0 +1,101 @@
+//! Memory whose frames the kernel keeps: buffers that are registered with a ring of io_uring, and
+//! rings of buffers. It reads and writes them without looking for their pages again, so they must
+//! not leave for a blade. They are locked, as by `mlock`, until they are freed.
+
+use paging::regions::PAGE;
+use sys::seccomp::Notification;
+
+use crate::RunError;
+use crate::supervisor::Supervisor;
+
+/// Operations of io_uring_register(2), without the flag that says how the ring is named.
+const OPERATION: u64 = 0x7fff_ffff;
+const BUFFERS: u64 = 0;
+const BUFFERS2: u64 = 15;
+const BUFFERS_UPDATE: u64 = 16;
+const BUFFER_RING: u64 = 22;
+/// The largest structure that one of them reads, and an entry of a list of buffers.
+const OPERAND_BYTES: usize = 40;
+const VECTOR_BYTES: usize = 16;
+/// An entry of a ring of buffers.
+const ENTRY_BYTES: u64 = 16;
+/// More buffers than the kernel takes at a time.
+const BUFFERS_MAX: usize = 1 << 14;
+
+impl Supervisor<'_> {
+    /// A process registers something with a ring: what of it the kernel will keep frames of is
+    /// brought, and locked.
+    pub(crate) fn keeps_frames(
+        &mut self,
+        slot: usize,
+        call: &Notification,
+    ) -> Result<(), RunError> {
+        if self.is_far() {
+            let Some(ranges) = self.kept(slot, call) else {
+                self.forking.postponed.push(*call);
+                return Ok(());
+            };
+            let all_here = ranges.iter().map(|&(start, bytes)| self.is_here(slot, start, bytes));
+            if !all_here.fold(true, |all, one| all & one) {
+                self.forking.postponed.push(*call);
+                return Ok(());
+            }
+            if let Some(arena) = self.people.arenas[slot].as_mut() {
+                ranges.into_iter().for_each(|(start, bytes)| arena.pin(start, bytes));
+            }
+        }
+        Ok(self.kernel.listener.proceed(call.id)?)
+    }
+
+    // The ranges that a call registers, which the kernel may refuse; none if what names them is
+    // still on its way.
+    fn kept(&mut self, slot: usize, call: &Notification) -> Option<Vec<(u64, u64)>> {
+        let [_, operation, operand, count, ..] = call.args;
+        let operation = operation & OPERATION;
+        if operation == BUFFERS {
+            return self.buffers(slot, call.tid, operand, count);
+        }
+        if ![BUFFERS2, BUFFERS_UPDATE, BUFFER_RING].contains(&operation) {
+            return Some(Vec::new());
+        }
+        let bytes = self.operands(slot, call.tid, operand, OPERAND_BYTES)?;
+        let word = |at: usize| bytes.get(at..at + 8).map_or(0, word);
+        let half = |at: usize| word(at) & 0xffff_ffff;
+        match operation {
+            // Number, flags, reserved, list.
+            BUFFERS2 => self.buffers(slot, call.tid, word(16), half(0)),
+            // First, reserved, list, tags, number.
+            BUFFERS_UPDATE => self.buffers(slot, call.tid, word(8), half(24)),
+            _ => Some(vec![(word(0), half(8) * ENTRY_BYTES)]),
+        }
+    }
+
+    fn buffers(&mut self, slot: usize, tid: u32, list: u64, count: u64) -> Option<Vec<(u64, u64)>> {
+        let count = usize::try_from(count).unwrap_or(usize::MAX).min(BUFFERS_MAX);
+        let bytes = self.operands(slot, tid, list, count * VECTOR_BYTES)?;
+        let all = bytes.chunks_exact(VECTOR_BYTES).map(|one| (word(&one[..8]), word(&one[8..])));
+        let arena = self.people.arenas[slot].as_ref();
+        let is_managed = |&(start, bytes): &(u64, u64)| {
+            let end = start.saturating_add(bytes);
+            bytes > 0
+                && arena.is_some_and(|arena| arena.space.regions.covers(start / PAGE * PAGE, end))
+        };
+        Some(all.filter(is_managed).collect())
+    }
+
+    // What the program has at an address; nothing if it has nothing there, and none if that is on
+    // its way.
+    fn operands(&mut self, slot: usize, tid: u32, address: u64, bytes: usize) -> Option<Vec<u8>> {
+        if !self.is_here(slot, address, bytes as u64) {
+            return None;
+        }
+        let mut read = vec![0; bytes];
+        let arena = self.people.arenas[slot].as_ref();
+        let is_read = arena.is_some_and(|arena| arena.read(&mut read, address, tid).is_ok());
+        Some(if is_read { read } else { Vec::new() })
+    }
+}
+
+fn word(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte))
+}

@@ -1,0 +1,282 @@
+//! How the supervisor sends pages away and takes them back.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
+
+use paging::blade::{Arrival, Outcome, Token};
+use paging::page::PageIndex;
+use paging::regions::PAGE;
+use paging::word::{State, Word};
+
+use super::{Answer, Brought, Leaving, PAGE_BYTES, sum};
+use crate::RunError;
+use crate::arena::Arena;
+use crate::ring::ticket;
+use crate::supervisor::Supervisor;
+use crate::userfault_trap::Touch;
+
+impl Supervisor<'_> {
+    /// Whether pages leave for a blade.
+    pub(crate) const fn is_far(&self) -> bool {
+        self.faults.far.is_some()
+    }
+
+    /// Sends pages away, which their residencies have given.
+    pub(crate) fn send_far(&mut self, tier: usize, pages: Vec<(usize, PageIndex)>) {
+        let slots: BTreeSet<usize> = pages.iter().map(|one| one.0).collect();
+        for (slot, page) in pages {
+            match self.send_page(slot, tier, page) {
+                Ok(true) => {}
+                Ok(false) => self.stays_in(slot, tier, page),
+                Err(error) => {
+                    self.stays_in(slot, tier, page);
+                    self.fatal.get_or_insert(error);
+                }
+            }
+        }
+        slots.into_iter().for_each(|slot| self.tally(slot));
+    }
+
+    // Answers whether it was still unmapped.
+    fn send_page(&mut self, slot: usize, tier: usize, page: PageIndex) -> Result<bool, RunError> {
+        let Some(arena) = self.people.arenas[slot].as_ref() else { return Ok(true) };
+        let Some(far) = self.faults.far.as_mut() else { return Ok(false) };
+        let address = arena.address(page);
+        let Some(cell) = self.kernel.tables.pages.word(slot, address) else { return Ok(false) };
+        let word = Word(cell.load(Ordering::Acquire));
+        if word.state() != State::Probation {
+            return Ok(false);
+        }
+        let mut bytes = [0; PAGE_BYTES];
+        arena.memory.read_at(&mut bytes, address)?;
+        let Some((token, place)) = far.places.leave((slot, address / PAGE), sum(&bytes)) else {
+            return Err(RunError::BladeFull(far.blade.pages()));
+        };
+        cell.store(word.with_ticket(ticket_of(token)).0, Ordering::Release);
+        far.leaving.insert(token, Leaving { budget: arena.budget, tier, page });
+        far.blade.write(token, place, &bytes);
+        self.written_back((slot, page), address, tier);
+        Ok(true)
+    }
+
+    /// Takes the answers of the blade.
+    pub(crate) fn hear_blade(&mut self) -> Result<(), RunError> {
+        self.faults.far.iter().for_each(|far| far.blade.acknowledge());
+        while let Some(answer) = self.faults.far.as_mut().and_then(|far| far.blade.next()) {
+            self.answered(answer)?;
+        }
+        self.serve_waiting();
+        Ok(())
+    }
+
+    fn answered(&mut self, Answer { token, result }: Answer) -> Result<(), RunError> {
+        let page = result.map_err(RunError::Blade)?;
+        let Some(far) = self.faults.far.as_mut() else { return Ok(()) };
+        match (far.leaving.remove(&token), page) {
+            (Some(leaving), _) => self.acknowledged(token, leaving),
+            (None, Some(bytes)) => self.came(token, &bytes),
+            (None, None) => Ok(()),
+        }
+    }
+
+    // The blade has a page. It is far if nobody has touched it meanwhile.
+    fn acknowledged(
+        &mut self,
+        token: Token,
+        Leaving { tier, page, .. }: Leaving,
+    ) -> Result<(), RunError> {
+        let Some(far) = self.faults.far.as_mut() else { return Ok(()) };
+        let pages = &self.kernel.tables.pages;
+        let sent = far.places.sum_of(token);
+        let mut changed = None;
+        let leave = |(slot, number): (usize, u64)| {
+            let Some(cell) = pages.word(slot, number * PAGE) else { return false };
+            let word = Word(cell.load(Ordering::Acquire));
+            if word.ticket() != Some(ticket_of(token)) {
+                return false;
+            }
+            let mut bytes = [0; PAGE_BYTES];
+            let arena = self.people.arenas[slot].as_ref();
+            let read = arena.map(|arena| arena.memory.read_at(&mut bytes, number * PAGE).is_ok());
+            let is_same = read == Some(true) && Some(sum(&bytes)) == sent;
+            let state = if is_same { State::Remote } else { State::Local };
+            cell.store(word.with_state(state).with_dirty(!is_same).0, Ordering::Release);
+            changed = (!is_same).then_some(slot);
+            is_same
+        };
+        let outcome = far.places.left(token, leave);
+        if let Some(arena) = changed.and_then(|slot| self.people.arenas[slot].as_mut()) {
+            // A device has written to it. It is unmapped, and local.
+            arena.tiers[tier].soft_fault(page);
+        }
+        let Some(Outcome::Far((slot, number))) = outcome else { return Ok(()) };
+        let address = number * PAGE;
+        // A child may not have it yet.
+        self.preserve(slot, address, address + PAGE);
+        let Some(arena) = self.people.arenas[slot].as_mut() else { return Ok(()) };
+        arena.memory.punch(address, PAGE)?;
+        if arena.tiers[tier].left(page) {
+            self.books.totals.evicted();
+        }
+        self.kernel.tables.lane(arena.budget, tier).credit(1);
+        let budget = arena.budget;
+        self.books.members.touch(slot);
+        self.books.members.short(budget);
+        Ok(())
+    }
+
+    /// Has a page come that is far, which has a frame; `touch` waits for it.
+    pub(crate) fn fetch_far(&mut self, touch: Touch) {
+        let Some(far) = self.faults.far.as_mut() else { return };
+        let Some((token, place)) = far.places.fetch((touch.slot, touch.address / PAGE)) else {
+            self.fatal.get_or_insert(RunError::Lost("the place of a page on the blade"));
+            return;
+        };
+        far.coming.insert(token, touch);
+        far.blade.read(token, place);
+    }
+
+    // A page has come.
+    fn came(&mut self, token: Token, bytes: &[u8; PAGE_BYTES]) -> Result<(), RunError> {
+        let Some(far) = self.faults.far.as_mut() else { return Ok(()) };
+        let Some(touch) = far.coming.remove(&token) else { return Ok(()) };
+        let is_zeros = bytes.iter().all(|&byte| byte == 0);
+        match far.places.arrived(token, sum(bytes), is_zeros) {
+            None => Ok(()),
+            Some(Err(lost)) => {
+                let (tgid, address) = (self.tgid(touch.slot), touch.address);
+                Err(RunError::BladeLost { tgid, address, lost })
+            }
+            Some(Ok(Arrival::Nobody)) => {
+                // It has been emptied or moved meanwhile, and whoever waits touches it again.
+                self.wake_again(&touch);
+                Ok(())
+            }
+            Some(Ok(Arrival::Page(_))) => self.land(touch, bytes),
+        }
+    }
+
+    fn land(&mut self, touch: Touch, bytes: &[u8; PAGE_BYTES]) -> Result<(), RunError> {
+        // A child does not get what its parent has now.
+        self.preserve(touch.slot, touch.address, touch.address + PAGE);
+        let Some(arena) = self.people.arenas[touch.slot].as_ref() else { return Ok(()) };
+        arena.memory.write_at(bytes, touch.address)?;
+        if let Some(cell) = self.kernel.tables.pages.word(touch.slot, touch.address) {
+            let word = Word(cell.load(Ordering::Acquire));
+            // It is on no blade now: it is dirty.
+            let local = word.made_local(touch.write).with_dirty(true);
+            cell.store(local.0, Ordering::Release);
+        }
+        self.resolve(&Touch { minor: true, ..touch });
+        self.fetched(&touch);
+        Ok(())
+    }
+
+    fn wake_again(&self, touch: &Touch) {
+        let arena = self.people.arenas[touch.slot].as_ref();
+        if let Some(fault) = arena.and_then(|arena| arena.fault.as_ref()) {
+            // Without its process nobody waits.
+            let _gone = fault.wake(touch.address, PAGE);
+        }
+    }
+
+    /// Has a page come that the supervisor needs, or the kernel; it has a frame of the budget, or
+    /// one beyond it if it `must`.
+    pub(crate) fn bring(&mut self, slot: usize, address: u64, must: bool) -> Brought {
+        let Some(cell) = self.kernel.tables.pages.word(slot, address) else {
+            return Brought::Here;
+        };
+        let word = Word(cell.load(Ordering::Acquire));
+        match word.state() {
+            State::Fetching => return Brought::Comes,
+            State::Remote => {}
+            _ => return Brought::Here,
+        }
+        let Some(arena) = &self.people.arenas[slot] else { return Brought::Here };
+        let (budget, tier) = (arena.budget, word.tier().min(arena.tiers.len() - 1));
+        if self.claim_frame(budget, tier).is_none() {
+            self.books.members.short(budget);
+            let lane = self.kernel.tables.lane(budget, tier);
+            if !must && !lane.is_unrelieved() {
+                return Brought::NoFrame;
+            }
+            lane.credit(-1);
+        }
+        cell.store(word.with_state(State::Fetching).0, Ordering::Release);
+        let now = self.now_ns();
+        self.fetch_far(Touch::of_nobody((slot, budget, tier), address / PAGE * PAGE, now));
+        Brought::Comes
+    }
+
+    /// Whether all of a range is here, so that the supervisor can read it, and write to it; what is
+    /// not is brought.
+    pub(crate) fn is_here(&mut self, slot: usize, start: u64, bytes: u64) -> bool {
+        if !self.is_far() {
+            return true;
+        }
+        let pages = start / PAGE..=start.saturating_add(bytes.saturating_sub(1)) / PAGE;
+        let all = pages.map(|page| self.bring(slot, page * PAGE, true)).collect::<Vec<_>>();
+        all.iter().all(|brought| *brought == Brought::Here)
+    }
+
+    /// Has all of a range here, and waits for it: for memory that goes out of reach.
+    ///
+    /// # Errors
+    /// As [`hear_blade`](Self::hear_blade).
+    pub(crate) fn bring_all(
+        &mut self,
+        slot: usize,
+        start: u64,
+        bytes: u64,
+    ) -> Result<(), RunError> {
+        while !self.is_here(slot, start, bytes) {
+            if let Some(far) = &self.faults.far {
+                sys::event::wait_for([far.blade.bell()], None)?;
+            }
+            self.hear_blade()?;
+        }
+        Ok(())
+    }
+
+    /// The contents of a range are gone.
+    pub(crate) fn forget_far(&mut self, slot: usize, start: u64, end: u64) {
+        if let Some(far) = self.faults.far.as_mut() {
+            far.places.forget((slot, start / PAGE), (end - start) / PAGE);
+        }
+    }
+
+    /// A process has ended: what it had is gone, and nobody waits for what is on its way to it.
+    pub(crate) fn retire_far(&mut self, arena: &Arena) {
+        let Some(far) = self.faults.far.as_mut() else { return };
+        for touch in far.coming.values().filter(|touch| touch.slot == arena.slot) {
+            // It has a frame, and was not admitted yet.
+            if far.places.is_far((touch.slot, touch.address / PAGE)) {
+                self.kernel.tables.lane(touch.budget, touch.tier).credit(1);
+            }
+        }
+        far.places.forget((arena.slot, 0), u64::MAX);
+    }
+
+    /// A child has what of its parent is far, and nothing of it where it is to find zeros.
+    pub(crate) fn share_far(&mut self, parent: usize, child: &Arena) {
+        let Some(far) = self.faults.far.as_mut() else { return };
+        for (start, end) in child.managed() {
+            far.places.share((parent, start / PAGE), child.slot, (end - start) / PAGE);
+        }
+    }
+
+    /// A region has moved.
+    pub(crate) fn move_far(&mut self, slot: usize, from: u64, to: u64, bytes: u64) {
+        if let Some(far) = self.faults.far.as_mut() {
+            far.places.rename((slot, from / PAGE), to / PAGE, bytes / PAGE);
+        }
+    }
+
+    fn tgid(&self, slot: usize) -> u32 {
+        self.people.arenas[slot].as_ref().map_or(0, |arena| arena.tgid)
+    }
+}
+
+fn ticket_of(token: Token) -> u32 {
+    ticket(u32::try_from(token & u64::from(u32::MAX)).unwrap_or(0))
+}
