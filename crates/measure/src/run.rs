@@ -419,7 +419,7 @@ mod tests {
                 bandwidth_bps: None,
                 link: "full-duplex".to_owned(),
             }],
-            far: Some("memory:1073741824".to_owned()),
+            far: None,
         }
     }
 
@@ -563,6 +563,14 @@ mod tests {
     #[test]
     fn to_json_golden() {
         assert_eq!(run().to_json(), GOLDEN);
+    }
+
+    #[test]
+    fn a_blade_is_read_as_it_was_written() {
+        let params = Params { far: Some("memory:1073741824".to_owned()), ..params() };
+        let text = serde_json::to_string(&params).expect("plain data");
+        assert!(text.contains("\"far\":\"memory:1073741824\""), "{text}");
+        assert_eq!(serde_json::from_str::<Params>(&text).expect("it was written"), params);
     }
 
     #[test]
