@@ -100,7 +100,7 @@ cases! {
         empty_environment, many_arguments, tree,
     }
     io {
-        uring, uring_direct, direct, buffered, vectors, spliced, sockets, from_another_process,
+        uring, uring_refused, uring_direct, direct, buffered, vectors, spliced, sockets, from_another_process,
         own_memory_file, own_memory_file_read_only, under_pressure,
     }
     kernel {

@@ -3,7 +3,8 @@
 //! The program's anonymous memory is a memory file, its *arena*, mapped shared: a page's offset in
 //! the file is its address. A page becomes remote when its mapping is dropped, and no byte moves.
 //! The next touch is a minor fault of the kernel; the trap holds it as long as the network would
-//! have taken. So a fault or an eviction that fails cannot show a program wrong bytes.
+//! have taken. So a fault or an eviction that fails cannot show a program wrong bytes. With a blade
+//! (`far`) bytes do move, and what comes back is verified.
 //!
 //! ```text
 //! supervisor: spawn -> greet -> memory calls -> log -> residency -> evict -> report

@@ -248,7 +248,9 @@ impl Blade {
         self.peak
     }
 
-    fn within(&self, (slot, first): Key, count: u64) -> Vec<Key> {
+    /// Which of `count` pages from `first` on are far, or on their way in.
+    #[must_use]
+    pub fn within(&self, (slot, first): Key, count: u64) -> Vec<Key> {
         let range = (slot, first)..(slot, first.saturating_add(count));
         self.places.range(range).map(|(&key, _)| key).collect()
     }

@@ -86,6 +86,29 @@ static void uring_fixed(int flags)
     }
 }
 
+// What cannot be registered is refused, and costs nobody anything.
+static void uring_refused(void)
+{
+    struct ring ring;
+    if (!ring_open(&ring)) {
+        printf("no io_uring\n");
+        return;
+    }
+    char *memory = map(4 * PAGE);
+    stamp(memory, 4 * PAGE, 21);
+    press();
+    uintptr_t last = ~(uintptr_t)0 - PAGE + 1;
+    struct iovec beyond = { (void *)last, PAGE }, nothing = { memory, 0 };
+    uint64_t ring_of_buffers[5] = { last, 1U << 31 };
+    CHECK(syscall(SYS_io_uring_register, ring.fd, IORING_REGISTER_BUFFERS, &beyond, 1) < 0);
+    CHECK(syscall(SYS_io_uring_register, ring.fd, IORING_REGISTER_BUFFERS, last, 1U << 31) < 0);
+    CHECK(syscall(SYS_io_uring_register, ring.fd, IORING_REGISTER_BUFFERS, &nothing, 1U << 31) < 0);
+    CHECK(syscall(SYS_io_uring_register, ring.fd, 22, ring_of_buffers, 1) < 0);
+    CHECK(syscall(SYS_io_uring_register, ring.fd, 22, last, 1) < 0);
+    press();
+    CHECK(holds(memory, 4 * PAGE, 21));
+}
+
 static void uring(void) { uring_fixed(0); }
 static void uring_direct(void) { uring_fixed(O_DIRECT); }
 
@@ -311,6 +334,6 @@ static void under_pressure(void)
     CHECK(pthread_join(thread, 0) == 0);
 }
 
-MAIN(CASE(uring), CASE(uring_direct), CASE(direct), CASE(buffered), CASE(vectors), CASE(spliced),
+MAIN(CASE(uring), CASE(uring_refused), CASE(uring_direct), CASE(direct), CASE(buffered), CASE(vectors), CASE(spliced),
      CASE(sockets), CASE(from_another_process), CASE(own_memory_file),
      CASE(own_memory_file_read_only), CASE(under_pressure))

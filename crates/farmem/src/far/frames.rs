@@ -6,6 +6,7 @@ use paging::regions::PAGE;
 use sys::seccomp::Notification;
 
 use crate::RunError;
+use crate::arena::Arena;
 use crate::supervisor::Supervisor;
 
 /// Operations of io_uring_register(2), without the flag that says how the ring is named.
@@ -31,10 +32,17 @@ impl Supervisor<'_> {
         call: &Notification,
     ) -> Result<(), RunError> {
         if self.is_far() {
-            let Some(ranges) = self.kept(slot, call) else {
+            let Some(mut ranges) = self.kept(slot, call) else {
                 self.forking.postponed.push(*call);
                 return Ok(());
             };
+            // The program may name anything: the kernel refuses what is not memory of its own.
+            let arena = self.people.arenas[slot].as_ref();
+            ranges.retain(|&(start, bytes)| {
+                let end = start.saturating_add(bytes);
+                let covers = |arena: &Arena| arena.space.regions.covers(start / PAGE * PAGE, end);
+                bytes > 0 && arena.is_some_and(covers)
+            });
             let all_here = ranges.iter().map(|&(start, bytes)| self.is_here(slot, start, bytes));
             if !all_here.fold(true, |all, one| all & one) {
                 self.forking.postponed.push(*call);
@@ -73,14 +81,8 @@ impl Supervisor<'_> {
     fn buffers(&mut self, slot: usize, tid: u32, list: u64, count: u64) -> Option<Vec<(u64, u64)>> {
         let count = usize::try_from(count).unwrap_or(usize::MAX).min(BUFFERS_MAX);
         let bytes = self.operands(slot, tid, list, count * VECTOR_BYTES)?;
-        let all = bytes.chunks_exact(VECTOR_BYTES).map(|one| (word(&one[..8]), word(&one[8..])));
-        let arena = self.people.arenas[slot].as_ref();
-        let is_managed = |&(start, bytes): &(u64, u64)| {
-            let end = start.saturating_add(bytes);
-            bytes > 0
-                && arena.is_some_and(|arena| arena.space.regions.covers(start / PAGE * PAGE, end))
-        };
-        Some(all.filter(is_managed).collect())
+        let all = bytes.chunks_exact(VECTOR_BYTES);
+        Some(all.map(|one| (word(&one[..8]), word(&one[8..]))).collect())
     }
 
     // What the program has at an address; nothing if it has nothing there, and none if that is on

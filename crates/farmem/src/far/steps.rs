@@ -211,12 +211,15 @@ impl Supervisor<'_> {
     /// Whether all of a range is here, so that the supervisor can read it, and write to it; what is
     /// not is brought.
     pub(crate) fn is_here(&mut self, slot: usize, start: u64, bytes: u64) -> bool {
-        if !self.is_far() {
-            return true;
+        let Some(far) = &self.faults.far else { return true };
+        let first = start / PAGE;
+        let last = start.saturating_add(bytes.saturating_sub(1)) / PAGE;
+        // Those on their way are among them.
+        let away = far.places.within((slot, first), last - first + 1);
+        for &(_, page) in &away {
+            self.bring(slot, page * PAGE, true);
         }
-        let pages = start / PAGE..=start.saturating_add(bytes.saturating_sub(1)) / PAGE;
-        let all = pages.map(|page| self.bring(slot, page * PAGE, true)).collect::<Vec<_>>();
-        all.iter().all(|brought| *brought == Brought::Here)
+        away.is_empty()
     }
 
     /// Has all of a range here, and waits for it: for memory that goes out of reach.
