@@ -100,8 +100,8 @@ cases! {
         empty_environment, many_arguments, tree,
     }
     io {
-        uring, uring_refused, uring_direct, direct, buffered, vectors, spliced, sockets, from_another_process,
-        own_memory_file, own_memory_file_read_only, under_pressure,
+        uring, uring_refused, uring_direct, direct, buffered, vectors, spliced, sockets,
+        from_another_process, own_memory_file, own_memory_file_read_only, under_pressure,
     }
     kernel {
         cleared, lock_opened, named, named_by_the_first, named_before_all, marked, preempted,
