@@ -179,6 +179,7 @@ fn what_does_not_go_together_is_refused() {
     refused(&["--far", MEMORY, "--prefetch", "next-4"], "--far with --prefetch");
     refused(&["--far", "memory:12"], "smaller than a page");
     refused(&["--far", "nvme+tcp://somewhere"], "no subsystem is named");
+    refused(&["--far", "memry:1GiB"], "write memory:SIZE, or nvme+tcp://HOST");
     refused(&["--far", "memory:much"], "write memory:SIZE, or nvme+tcp://HOST");
     refused(&["--far-timeout", "1s"], "--far");
     let nobody = [AFAR, "run", "--far", "nvme+tcp://127.0.0.1:1/nqn.x", "--", "true"];

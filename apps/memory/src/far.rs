@@ -15,6 +15,7 @@ use nvme::Nqn;
 use sys::event::Waker;
 
 const MEMORY: &str = "memory:";
+const NVME: &str = "nvme+tcp://";
 /// Who runs say that they are.
 const HOST: &str = "nqn.2026-11.local.afar:run";
 const PAGE: u64 = PAGE_BYTES as u64;
@@ -35,7 +36,7 @@ pub(crate) enum FarUri {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FarUriError {
     #[error("{text:?}: {reason}; write memory:SIZE, or nvme+tcp://HOST[:PORT]/NQN[/NSID]")]
-    Memory { text: String, reason: &'static str },
+    Text { text: String, reason: &'static str },
     #[error(transparent)]
     Nvme(#[from] NvmeUriError),
 }
@@ -44,10 +45,11 @@ impl FromStr for FarUri {
     type Err = FarUriError;
 
     fn from_str(text: &str) -> Result<Self, FarUriError> {
-        let Some(size) = text.strip_prefix(MEMORY) else {
+        let fail = |reason| FarUriError::Text { text: text.to_owned(), reason };
+        if text.starts_with(NVME) {
             return Ok(Self::Nvme(text.parse()?, text.to_owned()));
-        };
-        let fail = |reason| FarUriError::Memory { text: text.to_owned(), reason };
+        }
+        let size = text.strip_prefix(MEMORY).ok_or_else(|| fail("it is neither kind of blade"))?;
         let size: Bytes = size.parse().map_err(|_not_one| fail("it names no size"))?;
         match size.get() >= PAGE {
             true => Ok(Self::Memory(size)),
