@@ -11,6 +11,9 @@
 //! next, and no time passes meanwhile. A process is a number of threads with what they have opened;
 //! it can be killed, and others see what they see when a machine's process is.
 //!
+//! What a target has done over sockets of this machine can be recorded, and is done again without
+//! any: see [`Taped`].
+//!
 //! Invariants:
 //! - The same seed and the same code give the same events at the same times ([`World::digest`]).
 //! - Bytes of a connection come in order, once, or not at all; what ends it, comes after them.
@@ -22,6 +25,8 @@ mod ring;
 mod schedule;
 mod state;
 mod stream;
+mod tape;
 
 pub use net::Link;
 pub use process::{Process, World};
+pub use tape::{Record, Taped};

@@ -15,6 +15,7 @@ mod house;
 mod medium;
 mod model;
 mod peers;
+mod replay;
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
