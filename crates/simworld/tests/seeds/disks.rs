@@ -13,9 +13,10 @@ use crate::Outcome;
 use crate::faults::{Fault, Faults};
 use crate::house::{House, Speech};
 use crate::model::{BLOCK, Model, Moment};
+use crate::scope::Scope;
 
 /// Commands of a seed, and how many overlap.
-pub(crate) const COMMANDS: usize = 500;
+pub(crate) const COMMANDS: u64 = 500;
 const DEPTH: usize = 16;
 /// Blocks that are read and written: few, so that commands meet.
 const BLOCKS: usize = 96;
@@ -64,9 +65,10 @@ type Told = (u64, Result<Vec<u8>, Failure>);
 ///
 /// # Panics
 /// When an answer is wrong or does not come.
-pub(crate) fn run(seed: u64, speech: Speech) -> Outcome<Kind> {
+pub(crate) fn run(seed: u64, speech: Speech, scope: &Scope) -> Outcome<Kind> {
+    let all = scope.commands_of(COMMANDS);
     World::run(seed, |world| {
-        let mut house = House::new(world, SIZE);
+        let mut house = House::new(world, SIZE, scope.lies);
         let user = world.process();
         let config = DiskConfig {
             paths: house.ways(speech),
@@ -88,10 +90,10 @@ pub(crate) fn run(seed: u64, speech: Speech) -> Outcome<Kind> {
             told: channel(),
             waker: Waker::new().expect("there are descriptors"),
         };
-        let mut faults = Faults::of(world, &Fault::ALL, 1_000_000);
+        let mut faults = Faults::of(world, scope, &Fault::ALL, 1_000_000);
         let (mut met, mut overlapping) = (BTreeMap::new(), 0);
-        while load.begun < COMMANDS as u64 || !load.under_way.is_empty() {
-            while load.begun < COMMANDS as u64 && load.under_way.len() < DEPTH {
+        while load.begun < all || !load.under_way.is_empty() {
+            while load.begun < all && load.under_way.len() < DEPTH {
                 load.begin();
             }
             overlapping = overlapping.max(load.under_way.len());
@@ -100,7 +102,7 @@ pub(crate) fn run(seed: u64, speech: Speech) -> Outcome<Kind> {
                     *met.entry((fault, command.kind)).or_default() += 1;
                 }
             }
-            if load.begun == COMMANDS as u64 {
+            if load.begun == all {
                 faults.end(world, &mut house);
                 load.wait(60_000_000_000);
             } else {

@@ -7,6 +7,7 @@ use simworld::World;
 
 use crate::house::House;
 use crate::model::Model;
+use crate::scope::Scope;
 
 /// What happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,7 +51,10 @@ impl Fault {
 }
 
 /// Faults of a world, and what has to be undone when.
-pub(crate) struct Faults {
+pub(crate) struct Faults<'s> {
+    scope: &'s Scope,
+    /// How many there were.
+    count: u32,
     /// Some of all: what meets often in one world does so seldom in another.
     kinds: Vec<Fault>,
     /// Of so many, one lasts long.
@@ -71,15 +75,15 @@ enum Undo {
 
 const MS: u64 = 1_000_000;
 
-impl Faults {
-    pub(crate) fn of(world: &World, all: &[Fault], gap_ns: u64) -> Self {
+impl<'s> Faults<'s> {
+    pub(crate) fn of(world: &World, scope: &'s Scope, all: &[Fault], gap_ns: u64) -> Self {
         let mut kinds: Vec<Fault> = all.iter().copied().filter(|_| world.draw(2) == 0).collect();
         if kinds.is_empty() {
             kinds = all.to_vec();
         }
         let long_of = 1 + 3 * world.draw(2);
         let next_ns = world.now_ns() + world.draw(2 * MS);
-        Self { kinds, long_of, gap_ns, next_ns, undo: Vec::new() }
+        Self { scope, count: 0, kinds, long_of, gap_ns, next_ns, undo: Vec::new() }
     }
 
     /// When something is to be done next.
@@ -107,6 +111,11 @@ impl Faults {
         self.next_ns = now_ns + 1 + world.draw(most);
         let drawn = usize::try_from(world.draw(self.kinds.len() as u64)).unwrap_or(0);
         let fault = self.kinds[drawn];
+        self.count += 1;
+        if !self.scope.has(self.count) {
+            return None;
+        }
+        self.scope.note(self.count, fault);
         self.happen(fault, world, house, model).then_some(fault)
     }
 

@@ -9,17 +9,19 @@ use sys::event::Waker;
 use workload::Draw;
 
 use crate::Outcome;
+use crate::asked::Kind;
 use crate::faults::{Fault, Faults};
 use crate::house::{House, IQN, NQN};
 use crate::model::{BLOCK, Model, Moment};
 use crate::peers::iscsi::IscsiPeer;
 use crate::peers::nvme::NvmePeer;
 use crate::peers::{Op, Peer, Reply};
+use crate::scope::Scope;
 
 /// Hosts: those but the last over the protocol that the reservation is of.
 const HOSTS: u8 = 4;
 /// Commands of each, and how many overlap.
-const COMMANDS: u64 = 130;
+pub(crate) const COMMANDS: u64 = 130;
 const DEPTH: usize = 8;
 /// Blocks that all of them read and write; a counter is behind them.
 const BLOCKS: usize = 48;
@@ -33,34 +35,6 @@ const SOON: u32 = 40;
 const ENDS_NS: u64 = 600_000 * MS;
 /// The keep-alive time, what commands may take then, and a second.
 const GIVEN_UP_NS: u64 = 5_000 * MS;
-
-/// What is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
-    Read,
-    Write,
-    Forced,
-    Flush,
-    Zero,
-    Swap,
-    Register,
-    Preempt,
-    Abort,
-}
-
-impl Kind {
-    pub(crate) const ALL: [Self; 9] = [
-        Self::Read,
-        Self::Write,
-        Self::Forced,
-        Self::Flush,
-        Self::Zero,
-        Self::Swap,
-        Self::Register,
-        Self::Preempt,
-        Self::Abort,
-    ];
-}
 
 /// What all hosts know, for it is one test.
 struct Known {
@@ -104,6 +78,8 @@ struct Host {
     draw: Draw,
     under_way: BTreeMap<u64, Command>,
     begun: u64,
+    /// How many it begins.
+    commands: u64,
     /// What it takes the counter for.
     counter: Option<u64>,
 }
@@ -112,9 +88,10 @@ struct Host {
 ///
 /// # Panics
 /// When an answer is wrong or does not come.
-pub(crate) fn run(seed: u64) -> Outcome<Kind> {
+pub(crate) fn run(seed: u64, scope: &Scope) -> Outcome<Kind> {
+    let commands = scope.commands_of(COMMANDS);
     World::run(seed, |world| {
-        let mut house = House::new(world, SIZE);
+        let mut house = House::new(world, SIZE, scope.lies);
         let known = Known {
             model: Model::new(BLOCKS),
             under_way: BTreeMap::new(),
@@ -129,9 +106,9 @@ pub(crate) fn run(seed: u64) -> Outcome<Kind> {
         let shared: Shared = Arc::new(Mutex::new(known));
         first(world, &house, seed.is_multiple_of(2));
         let left = Arc::new(());
-        let begin = |who| start(world, &house, &shared, (who, seed), &left);
+        let begin = |who| start(world, &house, &shared, (who, seed, commands), &left);
         let threads: Vec<_> = (0..HOSTS).map(begin).collect();
-        let mut faults = Faults::of(world, &Fault::OF_HOSTS, MS / 4);
+        let mut faults = Faults::of(world, scope, &Fault::OF_HOSTS, MS / 4);
         let mut met = BTreeMap::new();
         let (mut none, mut idle_looks) = (Model::new(0), 0);
         while Arc::strong_count(&left) > 1 {
@@ -189,7 +166,7 @@ fn start(
     world: &World,
     house: &House<'_>,
     shared: &Shared,
-    (who, seed): (u8, u64),
+    (who, seed, commands): (u8, u64, u64),
     left: &Arc<()>,
 ) -> sys::world::Thread {
     let process = world.process();
@@ -207,6 +184,7 @@ fn start(
         draw: Draw::new(seed << 8 | u64::from(who)),
         under_way: BTreeMap::new(),
         begun: 0,
+        commands,
         counter: None,
     };
     let (left, named) = (Arc::clone(left), Arc::clone(&own));
@@ -228,7 +206,7 @@ impl Host {
 
     fn work(&mut self, world: &dyn sys::world::World, addresses: &[String]) {
         let waker = Waker::new().expect("there are descriptors");
-        while self.begun < COMMANDS {
+        while self.begun < self.commands {
             // A controller that nobody has told of the loss gives its host up (Base 3.9).
             if self.is_nvme && !self.under_way.is_empty() {
                 let _time = world.wait(&waker, Some(world.now_ns() + GIVEN_UP_NS));
@@ -261,12 +239,12 @@ impl Host {
             self.register(peer);
         }
         loop {
-            while self.begun < COMMANDS && self.under_way.len() < DEPTH {
+            while self.begun < self.commands && self.under_way.len() < DEPTH {
                 if !self.begin(peer) {
                     break;
                 }
             }
-            if self.under_way.is_empty() && self.begun >= COMMANDS {
+            if self.under_way.is_empty() && self.begun >= self.commands {
                 return;
             }
             let timeout = std::time::Duration::from_millis(10_000);

@@ -39,12 +39,14 @@ fn nqn(text: &str) -> Nqn {
 }
 
 impl<'w> House<'w> {
-    pub(crate) fn new(world: &'w World, bytes: u64) -> Self {
+    /// With a device of so many bytes; one that lies flushes nothing.
+    pub(crate) fn new(world: &'w World, bytes: u64, lies: bool) -> Self {
         let at = |text: &str| text.parse::<SocketAddr>().expect("an address");
         let nvme = vec![at("10.0.0.1:4420"), at("10.0.1.1:4420")];
         let iscsi = vec![at("10.0.0.1:3260"), at("10.0.1.1:3260")];
         let links = [0, 1].map(|way| world.lay(&[nvme[way], iscsi[way]], Link::default()));
-        let mut house = Self { world, medium: Medium::new(bytes), nvme, iscsi, links, now: None };
+        let mut house =
+            Self { world, medium: Medium::new(bytes, lies), nvme, iscsi, links, now: None };
         house.start();
         house
     }

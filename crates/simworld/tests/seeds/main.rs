@@ -3,11 +3,13 @@
 //! ```text
 //! cargo test -p simworld                                    300 seeds of each
 //! AFAR_SEED=77 cargo test -p simworld hosts                 one again
+//! AFAR_SEED=77 AFAR_COMMANDS=9 AFAR_FAULTS=3,8 cargo …      a part of it, as printed when it fails
 //! AFAR_SEEDS=500..1000 cargo test --release -p simworld     others (scripts/check-seeds: 10,000)
 //! ```
 
 #![expect(clippy::print_stdout, reason = "what has met what must be seen")]
 
+mod asked;
 mod disks;
 mod faults;
 mod hosts;
@@ -16,13 +18,16 @@ mod medium;
 mod model;
 mod peers;
 mod replay;
+mod scope;
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use faults::Fault;
 use house::Speech;
+use scope::{Scope, shrink};
 
 /// Seeds of each kind, unless `AFAR_SEEDS` says which.
 const SEEDS: u64 = 300;
@@ -66,18 +71,41 @@ impl Drop for Seed {
     }
 }
 
+// Runs a seed. If it fails, as little of it as fails, too, is looked for; then it fails again.
+fn one<K>(seed: u64, commands: u64, run: impl Fn(u64, &Scope) -> Outcome<K>) -> Outcome<K> {
+    let (named, scope) = (Seed(seed), Scope::named());
+    let ran = catch_unwind(AssertUnwindSafe(|| run(seed, &scope)));
+    let outcome = ran.unwrap_or_else(|panic| {
+        if scope.is_whole() {
+            let left = shrink(&scope, commands, |scope| drop(run(seed, scope)));
+            println!(
+                "{}",
+                left.map_or_else(|| "it has not failed again".to_owned(), |left| left.words(seed))
+            );
+        }
+        resume_unwind(panic)
+    });
+    if scope.is_whole() {
+        assert!(outcome.commands >= COMMANDS_MIN, "{} commands", outcome.commands);
+        assert!(outcome.overlapping >= OVERLAPPING_MIN, "{} overlap", outcome.overlapping);
+    }
+    drop(named);
+    outcome
+}
+
 // Runs all seeds, and prints how often each fault met a command of each kind.
-fn all<K: Copy + Debug + Ord>(kinds: &[K], faults: &[Fault], run: impl Fn(u64) -> Outcome<K>) {
+fn all<K: Copy + Debug + Ord>(
+    kinds: &[K],
+    faults: &[Fault],
+    commands: u64,
+    run: impl Fn(u64, &Scope) -> Outcome<K>,
+) {
     let mut met: BTreeMap<(Fault, K), u64> = BTreeMap::new();
     let mut done: BTreeMap<K, u64> = BTreeMap::new();
     for seed in seeds() {
-        let named = Seed(seed);
-        let outcome = run(seed);
-        assert!(outcome.commands >= COMMANDS_MIN, "{} commands", outcome.commands);
-        assert!(outcome.overlapping >= OVERLAPPING_MIN, "{} overlap", outcome.overlapping);
+        let outcome = one(seed, commands, &run);
         outcome.met.into_iter().for_each(|(pair, count)| *met.entry(pair).or_default() += count);
         outcome.done.into_iter().for_each(|(kind, count)| *done.entry(kind).or_default() += count);
-        drop(named);
     }
     // Worlds in which nothing is done prove nothing. One alone may be without some kind.
     let is_one = std::env::var_os("AFAR_SEED").is_some();
@@ -92,7 +120,8 @@ fn all<K: Copy + Debug + Ord>(kinds: &[K], faults: &[Fault], run: impl Fn(u64) -
 }
 
 fn disks(speech: Speech) {
-    all(&disks::Kind::ALL, &Fault::ALL, |seed| disks::run(seed, speech));
+    let run = |seed, scope: &Scope| disks::run(seed, speech, scope);
+    all(&disks::Kind::ALL, &Fault::ALL, disks::COMMANDS, run);
 }
 
 #[test]
@@ -112,17 +141,34 @@ fn disks_over_both() {
 
 #[test]
 fn hosts_that_fence_one_another_off() {
-    all(&hosts::Kind::ALL, &Fault::OF_HOSTS, hosts::run);
+    all(&asked::Kind::ALL, &Fault::OF_HOSTS, hosts::COMMANDS, hosts::run);
 }
 
 #[test]
 fn a_seed_runs_again_as_it_ran() {
     for speech in [Speech::Nvme, Speech::Iscsi, Speech::Both] {
-        let [once, again] = [1, 2].map(|_| disks::run(3, speech).digest);
+        let [once, again] = [1, 2].map(|_| disks::run(3, speech, &Scope::default()).digest);
         assert_eq!(once, again, "{speech:?}");
     }
     for seed in [3, 4] {
-        let [once, again] = [1, 2].map(|_| hosts::run(seed).digest);
+        let [once, again] = [1, 2].map(|_| hosts::run(seed, &Scope::default()).digest);
         assert_eq!(once, again, "hosts, {seed}");
     }
+}
+
+// A device that does not flush is found out, and little is left of the seed that finds it out.
+#[test]
+fn a_failure_shrinks_to_what_it_needs() {
+    let lying = Scope { lies: true, ..Scope::default() };
+    let run = |seed, scope: &Scope| drop(disks::run(seed, Speech::Nvme, scope));
+    let found = (0..100).find_map(|seed| {
+        shrink(&lying, disks::COMMANDS, |scope| run(seed, scope)).map(|left| (seed, left))
+    });
+    let (seed, left) = found.expect("it is found out within 100 seeds");
+    println!("{}", left.words(seed));
+    let commands = left.scope.commands.unwrap_or(u64::MAX);
+    assert!(commands < disks::COMMANDS / 2 && left.faults.len() <= 4, "{}", left.words(seed));
+    assert!(left.faults.iter().any(|(_, fault)| matches!(fault, Fault::Kill | Fault::Drain)));
+    // It is the device.
+    run(seed, &Scope { lies: false, ..left.scope });
 }

@@ -13,22 +13,25 @@ pub(crate) struct Medium {
     memory: Arc<dyn Backend>,
     /// How long requests take at most, in nanoseconds.
     pub(crate) slow_ns: Arc<AtomicU64>,
+    lies: bool,
 }
 
 /// Bytes of the cache.
 const CACHE: u64 = 256 << 10;
 
 impl Medium {
-    pub(crate) fn new(bytes: u64) -> Self {
+    /// One that lies says that it has flushed, and has not.
+    pub(crate) fn new(bytes: u64, lies: bool) -> Self {
         let memory = MemoryBackend::new(bytes, 9).expect("there is memory");
-        Self { memory: Arc::new(memory), slow_ns: Arc::new(AtomicU64::new(100_000)) }
+        Self { memory: Arc::new(memory), slow_ns: Arc::new(AtomicU64::new(100_000)), lies }
     }
 
     /// As a process opens it.
     pub(crate) fn open(&self, seed: u64) -> Arc<dyn Backend> {
         let cached = VolatileBackend::new(Arc::clone(&self.memory), CACHE, seed);
         let state = Mutex::new(State { draw: Draw::new(seed), later: Vec::new() });
-        Arc::new(Slow { inner: cached, slow_ns: Arc::clone(&self.slow_ns), state })
+        let (slow_ns, lies) = (Arc::clone(&self.slow_ns), self.lies);
+        Arc::new(Slow { inner: cached, slow_ns, lies, state })
     }
 }
 
@@ -37,6 +40,7 @@ impl Medium {
 struct Slow {
     inner: VolatileBackend,
     slow_ns: Arc<AtomicU64>,
+    lies: bool,
     state: Mutex<State>,
 }
 
@@ -73,6 +77,9 @@ impl Backend for Slow {
             return Start { not_before_ns, ..Start::done(Ok(())) };
         }
         drop(state);
+        if self.lies && request.operation == Operation::Flush {
+            return Start { not_before_ns, ..Start::done(Ok(())) };
+        }
         Start { not_before_ns, ..self.inner.start(request, data, now_ns) }
     }
 
