@@ -10,7 +10,7 @@ use crate::verified;
 const IQN: &str = "iqn.2026-11.local.afar:disk";
 
 /// Begins iscsid and finds what there is; `set` is more of the node's settings.
-fn discover(set: &str) -> String {
+pub(crate) fn discover(set: &str) -> String {
     format!(
         "set -e\niscsid\niscsiadm -m discovery -t sendtargets -p $HOST:3260 > /tmp/found\n\
          grep -q '{IQN}' /tmp/found && echo discovered\n\
@@ -23,7 +23,8 @@ fn discover(set: &str) -> String {
     )
 }
 
-const LEAVE: &str = "iscsiadm -m node --logout > /dev/null 2>&1 || true; iscsiadm -k 0\n";
+pub(crate) const LEAVE: &str =
+    "iscsiadm -m node --logout > /dev/null 2>&1 || true; iscsiadm -k 0\n";
 const CHAP: &str = "set_node node.session.auth.authmethod CHAP\n\
     set_node node.session.auth.username initiator\n\
     set_node node.session.auth.password 'sesame-open-up'\n\

@@ -6,7 +6,10 @@
 //! `status`. With `vmlinuz` and `initrd.cpio` there, and QEMU, a machine of several processors is
 //! emulated, too.
 
+mod blktests;
+mod durable;
 mod iscsi;
+mod paths;
 #[path = "../support/mod.rs"]
 mod support;
 mod uml;
@@ -147,7 +150,7 @@ fn linux_uses_four_queues() {
          {LEAVE}",
         connect("--nr-io-queues=4")
     );
-    let output = Guest::emulate(&network, &script, 4).wait();
+    let output = Guest::emulate(&network, &script, 4, |_| ()).wait();
     assert!(output.contains("queues 4\n"), "{output}");
     assert!(output.contains("queues verified"), "{output}");
     assert!(output.contains("large same"), "{output}");
@@ -221,8 +224,9 @@ fn linux_goes_another_way() {
     };
     let script = format!(
         "{}nvme connect -t tcp -a $HOST -s 4421 -n {NQN}\n{}{{ {}; }} &\nsleep 1; echo running\n\
-         {}{}wait\nnvme discover -t tcp -a $HOST -s 4420 | grep -c trsvcid | sed 's/^/found /'\n\
-         {LEAVE}",
+         {}{}wait\n\
+         nvme discover -t tcp -a $HOST -s 4420 | grep -c 'subtype: *nvme subsystem' | \
+         sed 's/^/found /'\n{LEAVE}",
         connect(""),
         wait("optimized non-optimized"),
         verified("multipath", "").trim_end(),

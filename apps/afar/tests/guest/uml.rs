@@ -7,14 +7,21 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::support::{Launch, Running, installed, open_scratch, skip};
+use crate::support::{Launch, Running, full, installed, open_scratch, skip};
 
-const AFAR: &str = env!("CARGO_BIN_EXE_afar");
-/// This end of the network, and the guest's.
-const HERE: &str = "10.0.3.2";
+pub(crate) const AFAR: &str = env!("CARGO_BIN_EXE_afar");
+/// This end of the network, by two addresses, and the guest's.
+pub(crate) const HERE: &str = "10.0.3.2";
+pub(crate) const HERE_TOO: &str = "10.0.3.3";
 const THERE: &str = "10.0.3.15";
 /// Longer than any script takes on a busy machine.
 const LIMIT: Duration = Duration::from_secs(240);
+/// Longer than a script takes that has everything in it.
+const FULL_LIMIT: Duration = Duration::from_secs(1_800);
+
+fn limit() -> Duration {
+    if full() { FULL_LIMIT } else { LIMIT }
+}
 
 /// A network namespace with a tap device, gone when dropped.
 pub(crate) struct Network {
@@ -52,17 +59,29 @@ impl Network {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let network = Self { name: format!("afar-guest-{}-{number}", std::process::id()), guests };
         let name = network.name.as_str();
-        let address = format!("{HERE}/24");
         let made = ip(&["netns", "add", name])
             && ip(&["-n", name, "link", "set", "lo", "up"])
             && ip(&["-n", name, "tuntap", "add", "dev", "tap0", "mode", "tap"])
-            && ip(&["-n", name, "addr", "add", &address, "dev", "tap0"])
-            && ip(&["-n", name, "link", "set", "tap0", "up"]);
+            && ip(&["-n", name, "link", "set", "tap0", "up"])
+            && network.join(HERE)
+            && network.join(HERE_TOO)
+            && ip(&["-n", name, "route", "add", THERE, "dev", "tap0"]);
         if !made {
             skip(test, "a network namespace with a tap device cannot be made here");
             return None;
         }
         Some(network)
+    }
+
+    /// Lets this end have this address, alone: without it the other stays.
+    pub(crate) fn join(&self, address: &str) -> bool {
+        ip(&["-n", &self.name, "addr", "add", &format!("{address}/32"), "dev", "tap0"])
+    }
+
+    /// What is sent to this address is lost from now on, in silence.
+    pub(crate) fn cut(&self, address: &str) {
+        let words = ["-n", &self.name, "addr", "del", &format!("{address}/32"), "dev", "tap0"];
+        assert!(ip(&words), "{address} is cut");
     }
 
     // Words that begin a command inside it.
@@ -94,7 +113,8 @@ impl Network {
     /// Serves what these words name.
     pub(crate) fn serve_as(&self, disk: &str, flags: &[&str]) -> Running {
         let words = [&[AFAR, "serve", disk], flags].concat();
-        let (target, _ready) = Launch::new(self.inside().iter().chain(&words)).limit(LIMIT).serve();
+        let (target, _ready) =
+            Launch::new(self.inside().iter().chain(&words)).limit(limit()).serve();
         target
     }
 
@@ -103,7 +123,7 @@ impl Network {
         let uri = format!("nvme+tcp://{HERE}:4420/{}", crate::NQN);
         let way = format!("--rw={rw}");
         let words = [AFAR, "bench", &uri, &way, "--bs=4k", "--number_ios=16", "--quiet"];
-        let bench = Launch::new(self.inside().iter().chain(&words)).limit(LIMIT).start();
+        let bench = Launch::new(self.inside().iter().chain(&words)).limit(limit()).start();
         bench.wait().status == 0
     }
 
@@ -154,22 +174,41 @@ fn prepare(network: &Network, script: &str) -> PathBuf {
 impl Guest {
     /// Begins to run a script as root in a guest of its own.
     pub(crate) fn boot(network: &Network, script: &str) -> Self {
+        Self::boot_with(network, script, "", |_| ())
+    }
+
+    /// As [`Guest::boot`], with parameters of the kernel, and with what `lay` puts into the
+    /// directory that the guest sees at /run-guest/io.
+    pub(crate) fn boot_with(
+        network: &Network,
+        script: &str,
+        kernel: &str,
+        lay: impl FnOnce(&Path),
+    ) -> Self {
         let directory = prepare(network, script);
+        lay(&directory);
         let (run, guests) = (directory.display(), network.guests.display());
         let words = format!(
             "{guests}/linux-uml mem=1024M ubd0={run}/cow,{guests}/root.ext4 root=/dev/ubda rw \
              rootfstype=ext4 init=/run-guest/init con=null con0=null,fd:1 console=tty0 loglevel=4 \
              quiet random.trust_cpu=on rundir={run} umid=guest uml_dir={run} \
-             vec0:transport=tap,ifname=tap0,depth=128,gro=1,mtu=1500 addr={THERE} gw={HERE}"
+             vec0:transport=tap,ifname=tap0,depth=128,gro=1,mtu=1500 addr={THERE} gw={HERE} \
+             {kernel}"
         );
         Self::start(network, words.split_whitespace().map(str::to_owned).collect(), directory)
     }
 
     /// As [`Guest::boot`], on an emulated machine with so many processors, which takes longer.
-    pub(crate) fn emulate(network: &Network, script: &str, processors: u32) -> Self {
+    pub(crate) fn emulate(
+        network: &Network,
+        script: &str,
+        processors: u32,
+        lay: impl FnOnce(&Path),
+    ) -> Self {
         // The console is the machine's, not a file.
         let script = format!("exec > /run-guest/io/out 2>&1\n{script}");
         let directory = prepare(network, &script);
+        lay(&directory);
         let (run, guests) = (directory.display(), network.guests.display());
         let words = format!(
             "qemu-system-x86_64 -M q35,usb=off -accel tcg,thread=multi -cpu max -m 1024 \
@@ -189,7 +228,7 @@ impl Guest {
     fn start(network: &Network, words: Vec<String>, directory: PathBuf) -> Self {
         let inside = network.inside().map(str::to_owned);
         let launch = Launch::new(inside.into_iter().chain(words));
-        let running = launch.env("TMPDIR", &directory).limit(LIMIT).start();
+        let running = launch.env("TMPDIR", &directory).limit(limit()).start();
         Self { running, directory }
     }
 
@@ -199,10 +238,15 @@ impl Guest {
 
     /// Waits until the script has printed `text`.
     pub(crate) fn wait_for(&mut self, text: &str) {
+        self.wait_for_count(text, 1);
+    }
+
+    /// Waits until the script has printed `text` so many times.
+    pub(crate) fn wait_for_count(&mut self, text: &str, count: u32) {
         let began = Instant::now();
-        while !self.output().contains(text) {
+        while self.output().matches(text).count() < count as usize {
             assert!(self.running.is_running(), "ended before {text:?}:\n{}", self.output());
-            assert!(began.elapsed() < LIMIT, "no {text:?}:\n{}", self.output());
+            assert!(began.elapsed() < limit(), "no {text:?}:\n{}", self.output());
             sleep(Duration::from_millis(20));
         }
     }
