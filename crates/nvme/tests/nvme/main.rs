@@ -5,6 +5,7 @@ mod duel;
 mod entries;
 mod hostile;
 mod identify;
+mod nvmet;
 mod queue;
 mod round_trip;
 

@@ -3,6 +3,7 @@
 mod ask;
 mod commands;
 mod data;
+mod lio;
 mod log;
 mod ports;
 mod reservations;
