@@ -7,6 +7,8 @@
 mod command;
 mod doctor;
 mod pages;
+#[cfg(test)]
+mod python;
 
 use std::process::ExitCode;
 
