@@ -6,6 +6,8 @@
 
 mod command;
 mod doctor;
+#[cfg(test)]
+mod documents;
 mod pages;
 #[cfg(test)]
 mod python;
