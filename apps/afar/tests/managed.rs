@@ -20,6 +20,11 @@ const SMALL: &str = "it asks what threads may do, and has hardly any memory";
 
 /// The program where every user can execute it, linked statically or not.
 fn everybodys(name: &str, flags: &[&str]) -> PathBuf {
+    everybodys_by("cc", name, flags)
+}
+
+/// The same by another compiler.
+fn everybodys_by(compiler: &str, name: &str, flags: &[&str]) -> PathBuf {
     static BUILT: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
     let path = open_scratch(name);
     let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -28,9 +33,9 @@ fn everybodys(name: &str, flags: &[&str]) -> PathBuf {
     }
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/touch.c");
     let fresh = open_scratch(&format!("{name}.{}", std::process::id()));
-    let mut cc = Command::new("cc");
+    let mut cc = Command::new(compiler);
     cc.args(flags).args(["-O1", "-o"]).args([&fresh, &source]);
-    assert!(cc.status().expect("cc is installed").success());
+    assert!(cc.status().expect("the compiler is installed").success());
     // Another test may be running the old one.
     std::fs::rename(&fresh, &path).expect("both are in the same directory");
     built.push(path.clone());
@@ -86,6 +91,17 @@ fn static_data() {
     for kind in ["-pie", "-no-pie", "-static"] {
         let program = everybodys(&format!("touch-static-data{kind}"), &["-DSTATIC", kind]);
         managed("static_data", &[program.to_str().expect("a plain name")]);
+    }
+}
+
+// Another C library, whose loader is the library itself, and the same without a loader.
+#[test]
+fn programs_of_musl() {
+    if installed(&["musl-gcc"], "programs_of_musl") {
+        for kind in ["-pie", "-static"] {
+            let program = everybodys_by("musl-gcc", &format!("touch-musl{kind}"), &[kind]);
+            managed("programs_of_musl", &[program.to_str().expect("a plain name")]);
+        }
     }
 }
 
