@@ -63,7 +63,7 @@ def test_a_value_without_a_spelling_is_refused(flags, said):
 
 
 def test_no_flag_has_the_name_of_an_option_of_calls():
-    options = {"check", "verbose", "cwd", "env", "time_limit", "capture"}
+    options = {"check", "verbose", "cwd", "env", "time_limit", "capture", "progress"}
     assert {
         name: options & set(flags) for name, flags in FLAGS.items() if options & set(flags)
     } == {}

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -15,7 +16,9 @@ import afar
 from afar import aio
 
 SIGNAL_S = 20.0
-# A load that ends when somebody ends it.
+
+# A simulation that takes long enough to show how it goes.
+LONG = {"flows": 4000}
 ENDLESS = {"runtime": "3600s"}
 
 
@@ -165,6 +168,38 @@ def test_ctrl_c_ends_the_command_and_is_raised():
     assert children() == []
 
 
+def test_progress_goes_to_a_function_and_is_no_part_of_errors():
+    texts = []
+    record = afar.sim(**LONG, progress=texts.append)
+    assert record.valid
+    assert texts, "a simulation of this length shows its progress"
+    assert not [text for text in texts if "\x1e" in text or "\n" in text]
+    with pytest.raises(afar.UsageError) as caught:
+        afar.sim(load="x", progress=texts.append)
+    assert "\x1e" not in caught.value.text
+
+
+def test_progress_is_drawn_over_itself_in_a_terminal():
+    code = f"import afar; afar.sim(**{LONG!r})"
+    ours, theirs = pty.openpty()
+    child = subprocess.Popen([sys.executable, "-c", code], stderr=theirs)
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            piece = os.read(ours, 4096)
+        except OSError:
+            break
+        if not piece:
+            break
+        shown += piece
+    os.close(ours)
+    assert child.wait() == 0
+    assert shown.count(b"\r\x1b[K") > 1
+    assert b"\x1e" not in shown
+    assert shown.endswith(b"\r\x1b[K")
+
+
 def test_a_target_serves_inside_its_block():
     with afar.serve({"disk": "memory:16MiB"}, nvme="127.0.0.1:0", metrics="127.0.0.1:0") as target:
         uri = target.uri()
@@ -201,6 +236,20 @@ def test_a_program_runs_with_memory_far_away(root, tmp_path):
 def test_the_status_of_a_program_is_its_own(root):
     run = afar.run(["sh", "-c", "exit 7"])
     assert run.exit_status == 7
+
+
+def test_a_run_that_proves_nothing_is_an_error_with_its_record(root):
+    shared = (
+        "import mmap; m = mmap.mmap(-1, 64 << 20)\nfor at in range(0, 64 << 20, 4096): m[at] = 1"
+    )
+    with pytest.raises(afar.InvalidError) as caught:
+        afar.run(["/usr/bin/python3", "-c", shared], local="25%")
+    record = caught.value.record
+    assert caught.value.status == 4
+    assert not record.valid
+    assert record.invalid
+    allowed = afar.run(["/usr/bin/python3", "-c", shared], local="25%", allow_unmanaged=True)
+    assert allowed.exit_status == 0
 
 
 def test_a_program_that_is_not_there_is_no_run(root):

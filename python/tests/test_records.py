@@ -64,6 +64,12 @@ def test_an_invalid_record_says_why(goldens):
     assert "INVALID" in repr(runs[0])
 
 
+def test_a_reason_alone_makes_a_record_invalid():
+    record = afar.Record({"schema": "afar.loop/4", "invalid": "stayed local", "rounds": []})
+    assert not record.valid
+    assert record.invalid == ["stayed local"]
+
+
 def test_a_table_that_is_not_there_is_named_with_those_that_are():
     record = afar.Record({"schema": "afar.loop/4", "rounds": [{"seconds": 1}]})
     with pytest.raises(KeyError, match="it has: rounds"):

@@ -9,7 +9,7 @@ use measure::{Bytes, Duration, Pages};
 /// Time between two looks; a faster line cannot be read.
 const PERIOD_NS: u64 = 500_000_000;
 /// How a program runs, in one line.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct LiveLine {
     last: Option<Look>,
     line: Line,
@@ -22,9 +22,9 @@ struct Look {
 }
 
 impl LiveLine {
-    /// A line, if there is a terminal to draw it on.
-    pub(crate) fn on_terminal() -> Option<Self> {
-        Line::on_terminal().map(|line| Self { last: None, line })
+    /// A line, if somebody watches.
+    pub(crate) fn if_watched() -> Option<Self> {
+        Line::if_watched().map(|line| Self { last: None, line })
     }
 
     /// Draws the line anew when it is time to.

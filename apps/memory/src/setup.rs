@@ -152,7 +152,7 @@ impl Setup {
             ));
         }
         Ok(Watch {
-            live: if flags.quiet { None } else { LiveLine::on_terminal() },
+            live: if flags.quiet { None } else { LiveLine::if_watched() },
             recorder,
             control: control.ok(),
         })

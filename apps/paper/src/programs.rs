@@ -97,7 +97,7 @@ pub(super) fn run(
         signals,
         repetitions,
         deadline: flags.quick.then(|| Instant::now() + QUICK),
-        line: if flags.quiet { None } else { Line::on_terminal() },
+        line: if flags.quiet { None } else { Line::if_watched() },
         quiet: flags.quiet,
         left: 0,
     };

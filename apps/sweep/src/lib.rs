@@ -103,7 +103,7 @@ pub fn sweep(flags: &SweepFlags) -> Result<ExitCode, Failure> {
         journal: open(&directory, &header)?,
         looks: find::looks(sweep.repetitions),
         json: flags.json,
-        line: if flags.quiet { None } else { Line::on_terminal() },
+        line: if flags.quiet { None } else { Line::if_watched() },
         quiet: flags.quiet,
     };
     let done = match bound {

@@ -41,7 +41,7 @@ impl Session {
         let signals = console::interrupts()?;
         let poll = Poll::new()?;
         poll.add(&signals, 0)?;
-        let line = if quiet { None } else { Line::on_terminal() };
+        let line = if quiet { None } else { Line::if_watched() };
         Ok(Self { signals, poll, line, interrupted: false })
     }
 
@@ -59,7 +59,7 @@ impl Session {
     /// Erases what the line says; there is more to come.
     pub fn end_drawn(&mut self) {
         if self.line.take().is_some() {
-            self.line = Line::on_terminal();
+            self.line = Line::if_watched();
         }
     }
 

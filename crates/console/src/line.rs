@@ -3,6 +3,9 @@
 //! Drawn here and not by a library: a library (indicatif) draws where the cursor is, and the
 //! program that runs writes to the same terminal. This line is drawn below the cursor, and only
 //! while the terminal is in our foreground and shows what is typed.
+//!
+//! A process that shows progress in its own way (a notebook) sets [`VARIABLE`] to `lines`: each
+//! text is then a line of standard error that begins with [`MARK`], terminal or not.
 
 use std::io::IsTerminal;
 
@@ -17,33 +20,56 @@ const BEFORE: &str = "\x1b[J\x1bD\x1bM\x1b7\x1b[B\r\x1b[?7l";
 const AFTER: &str = "\x1b[?7h\x1b8";
 const ERASE: &str = "\x1b[J";
 
-/// One line of text below the cursor. Dropping it erases it.
-#[derive(Debug, Default)]
+/// The variable by which another process asks for progress.
+const VARIABLE: &str = "AFAR_PROGRESS";
+/// What a line of progress begins with (ASCII, record separator): no program writes it by chance.
+const MARK: char = '\u{1e}';
+
+/// One line of text that is drawn anew: below the cursor, or for another process. Dropping it
+/// erases it.
+#[derive(Debug)]
 pub struct Line {
-    drawn: bool,
+    place: Place,
+}
+
+#[derive(Debug)]
+enum Place {
+    /// Below the cursor; whether it is there now.
+    Terminal { drawn: bool },
+    /// Standard error, for whoever reads it.
+    Reader,
 }
 
 impl Line {
-    /// A line, if there is a terminal to draw it on.
+    /// A line, if there is a terminal to draw it on, or a process that asks for it.
     #[must_use]
-    pub fn on_terminal() -> Option<Self> {
+    pub fn if_watched() -> Option<Self> {
+        if std::env::var_os(VARIABLE).is_some_and(|how| how == "lines") {
+            return Some(Self { place: Place::Reader });
+        }
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
-        (std::io::stderr().is_terminal() && !dumb).then(Self::default)
+        let place = Place::Terminal { drawn: false };
+        (std::io::stderr().is_terminal() && !dumb).then_some(Self { place })
     }
 
     /// Shows `text` in place of what was there, if the terminal is ours.
     pub fn draw(&mut self, text: &str) {
-        self.drawn = is_ours();
-        // Otherwise whoever took the terminal over has drawn on it since.
-        if self.drawn {
-            terminal::say(&format!("{BEFORE}{text}{AFTER}"));
+        match &mut self.place {
+            Place::Terminal { drawn } => {
+                *drawn = is_ours();
+                // Otherwise whoever took the terminal over has drawn on it since.
+                if *drawn {
+                    terminal::say(&format!("{BEFORE}{text}{AFTER}"));
+                }
+            }
+            Place::Reader => terminal::say(&format!("{MARK}{}\n", text.trim())),
         }
     }
 }
 
 impl Drop for Line {
     fn drop(&mut self) {
-        if self.drawn && is_ours() {
+        if matches!(self.place, Place::Terminal { drawn: true }) && is_ours() {
             terminal::say(ERASE);
         }
     }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Type, Union
 
+from . import _progress
 from ._arguments import spellings, toml, words
 from ._flags import FLAGS
 from ._process import Call, R
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypedDict, Unpack
 
     from . import _flag_types
+    from ._progress import Progress
 
     Path = Union[str, "os.PathLike[str]"]
     Document = Union[Path, Mapping[str, Any]]
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
         check: bool
         verbose: bool
+        progress: Progress
         cwd: Path
         env: Mapping[str, str]
         time_limit: float
@@ -224,9 +227,13 @@ def _call(
     **further: Any,
 ) -> "Call[R]":
     chosen = {name: options.pop(name) for name in _OPTIONS if name in options}
+    # What a program says stands alone, unless somebody wants to see how it goes.
+    progress = options.pop("progress", False if command == "run" else None)
+    watcher = _progress.watcher(progress) if command in QUIET else None
     flags = words(command, options)
-    if command in QUIET and not chosen.get("verbose"):
+    if command in QUIET and watcher is None and not chosen.get("verbose"):
         flags.append("--quiet")
+    further["watcher"] = watcher
     text = None
     if isinstance(document, Mapping):
         text = toml(document)

@@ -15,7 +15,9 @@ import sys
 import threading
 from typing import IO, Any, Dict, Generic, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar
 
+from . import _progress
 from ._binary import find_binary
+from ._progress import Watcher
 from .errors import AfarError, InternalError, of_status
 from .records import Record
 
@@ -53,6 +55,7 @@ class Call(Generic[R]):
         time_limit: Optional[float] = None,
         attach: Optional[Mapping[str, str]] = None,
         records: Sequence[Any] = (),
+        watcher: Optional[Watcher] = None,
     ) -> None:
         self.kind = kind
         self.command = command
@@ -68,6 +71,7 @@ class Call(Generic[R]):
         self.time_limit = time_limit
         self.attach = dict(attach or {})
         self.records = records
+        self.watcher = watcher
 
     def words(self, home: str) -> List[str]:
         """The command line; files of this call alone are in ``home``."""
@@ -138,7 +142,7 @@ class Running:
                 stdout=stdout,
                 stderr=subprocess.PIPE,
                 cwd=call.cwd,
-                env=None if call.env is None else dict(call.env),
+                env=_environment(call),
                 start_new_session=True,
                 pass_fds=keeps,
             )
@@ -146,22 +150,37 @@ class Running:
             if stdout is not None:
                 stdout.close()
         self._said = bytearray()
-        shows = call.verbose or call.command == "run"
-        self._reader = threading.Thread(target=self._read, args=(shows,), daemon=True)
+        self._watcher = call.watcher
+        self._shows = call.verbose or call.command == "run"
+        self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
-    def _read(self, shows: bool) -> None:
+    def _read(self) -> None:
         assert self.process.stderr is not None
+        begun = b""
         with self.process.stderr as pipe:
-            while True:
-                piece = os.read(pipe.fileno(), 65536)
-                if not piece:
-                    return
-                self._said += piece
-                del self._said[: -SHOWN * 4]
-                if shows:
-                    sys.stderr.write(piece.decode(errors="replace"))
-                    sys.stderr.flush()
+            while piece := os.read(pipe.fileno(), 65536):
+                *whole, begun = (begun + piece).split(b"\n")
+                for line in whole:
+                    self._take(line + b"\n")
+                # What has no end yet is shown, unless it is progress.
+                if begun and not begun.startswith(_progress.MARK.encode()):
+                    self._take(begun)
+                    begun = b""
+        if self._watcher is not None:
+            self._watcher.close()
+
+    def _take(self, line: bytes) -> None:
+        text = line.decode(errors="replace")
+        if text.startswith(_progress.MARK):
+            if self._watcher is not None:
+                self._watcher.draw(text[1:].rstrip("\n"))
+            return
+        self._said += line
+        del self._said[: -SHOWN * 4]
+        if self._shows:
+            sys.stderr.write(text)
+            sys.stderr.flush()
 
     def said(self) -> str:
         """What afar wrote last: from the last line on that begins with its name."""
@@ -189,6 +208,13 @@ class Running:
         """The exit status as a shell has it."""
         status = self.process.wait()
         return status if status >= 0 else 128 - status
+
+
+def _environment(call: "Call[Any]") -> Optional[Dict[str, str]]:
+    given = None if call.env is None else dict(call.env)
+    if call.watcher is None:
+        return given
+    return {**(os.environ if given is None else given), _progress.VARIABLE: "lines"}
 
 
 def drive(call: "Call[R]") -> R:

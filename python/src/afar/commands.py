@@ -3,9 +3,13 @@
 Flags of the command line are keywords: ``--in-flight 8`` is ``in_flight=8``. A value is a text as
 the command line has it, a number, a path, a ``timedelta``, a list, or a mapping for ``KEY=VALUE``;
 a float between 0 and 1 is a share where a size or share is due. Further keywords of every function:
-``check=False`` returns the record of a command that did not succeed, if it wrote one;
-``verbose=True`` passes on what the command writes to standard error; ``cwd`` and ``env`` are those
-of its process; ``time_limit`` ends it after so many seconds. Ctrl-C interrupts the command, waits
+``check=False`` returns the record of a command that did not succeed, if it wrote one.
+``progress`` is False, True, or a function that gets each text; without it, progress is shown in a
+terminal and in a notebook, but for ``run``. ``verbose=True`` passes on what the command writes to
+standard error; ``cwd`` and ``env`` are those of its process; ``time_limit`` ends it after so many
+seconds.
+
+Ctrl-C interrupts the command, waits
 until it has put back what it changed, and raises KeyboardInterrupt.
 """
 

@@ -107,7 +107,7 @@ pub fn serve(flags: &ServeFlags) -> Result<ExitCode, Failure> {
         ready.map_err(|source| ServeError::ReadyFd { number, source })?;
     }
     service::is_ready();
-    let mut line = if flags.quiet { None } else { Line::on_terminal() };
+    let mut line = if flags.quiet { None } else { Line::if_watched() };
     let mut service = Service { flags, file, target, disks, log, rights };
     service.watch(&signals, &mut line)?;
     drop(line);

@@ -52,7 +52,7 @@ pub fn closed_loop(flags: &LoopFlags) -> Result<ExitCode, Failure> {
     let json = flags.json.as_deref().map(Output::open).transpose()?;
     let record = Output::open(&directory.join("loop.json"))?;
     let signals = console::interrupts().map_err(LoopError::from)?;
-    let line = if flags.quiet { None } else { Line::on_terminal() };
+    let line = if flags.quiet { None } else { Line::if_watched() };
     let mut turning = Turning {
         programs: Programs {
             experiment: &experiment,

@@ -104,7 +104,7 @@ fn one(flags: &SimFlags, settings: &Settings) -> Result<ExitCode, Failure> {
     setup.observe.every = outputs.want_ports().then_some(every);
     setup.observe.packets = outputs.wanted_packets();
     let signals = console::interrupts().map_err(SimError::from)?;
-    let line = if flags.quiet { None } else { Line::on_terminal() };
+    let line = if flags.quiet { None } else { Line::if_watched() };
     let run = match (Looker { signals: &signals, line }).run(&setup) {
         Ok(run) => run,
         Err(netsim::SimError::Stopped { ended, total, at }) => {

@@ -27,7 +27,7 @@ pub(super) fn repeated(
     let setup = Setup::new(&runs[0])?;
     let json = outputs(flags)?;
     let signals = console::interrupts().map_err(SimError::from)?;
-    let line = if flags.quiet { None } else { Line::on_terminal() };
+    let line = if flags.quiet { None } else { Line::if_watched() };
     let mut looker = Looker { signals: &signals, line };
     let Some((figures, cpu_ns)) = all(runs, many::threads(flags.jobs), &mut looker)? else {
         terminal::say("afar sim: interrupted; there is no result\n");

@@ -40,7 +40,7 @@ pub(super) fn sensitivity(flags: &SimFlags, settings: &Settings) -> Result<ExitC
     let csv = flags.csv.as_deref().map(Output::open).transpose()?;
     let json = flags.json.as_deref().map(Output::open).transpose()?;
     let signals = console::interrupts().map_err(SimError::from)?;
-    let line = if flags.quiet { None } else { Line::on_terminal() };
+    let line = if flags.quiet { None } else { Line::if_watched() };
     let mut looker = Looker { signals: &signals, line };
     let record = study(settings, many::threads(flags.jobs), &mut looker)?;
     drop(looker);

@@ -45,7 +45,7 @@ pub(super) fn sweep(
     let csv = flags.csv.as_deref().map(Output::open).transpose()?;
     let json = flags.json.as_deref().map(Output::open).transpose()?;
     let signals = console::interrupts().map_err(SimError::from)?;
-    let line = if flags.quiet { None } else { Line::on_terminal() };
+    let line = if flags.quiet { None } else { Line::if_watched() };
     let mut looker = Looker { signals: &signals, line };
     let is_whole = run_all(&jobs, many::threads(flags.jobs), &mut journal, &mut looker)?;
     drop(looker);

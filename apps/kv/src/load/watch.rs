@@ -20,7 +20,7 @@ pub(crate) fn run(plan: &Plan, quiet: bool) -> Result<(Tally, bool), LoadError> 
     let signals = console::interrupts()?;
     let mut poll = Poll::new()?;
     poll.add(&signals, 0)?;
-    let mut line = if quiet { None } else { Line::on_terminal() };
+    let mut line = if quiet { None } else { Line::if_watched() };
     if plan.fill {
         let progress = Progress::default();
         let records = plan.config.workload.record_count;

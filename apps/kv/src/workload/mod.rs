@@ -115,7 +115,7 @@ fn run(flags: &JobFlags, job: &mut dyn Job) -> Result<ExitCode, Failure> {
 
 /// Time of every run, and the checksum they agree on.
 fn measure(flags: &JobFlags, job: &mut dyn Job) -> Result<(Vec<u64>, u64), Failure> {
-    let mut line = Line::on_terminal();
+    let mut line = Line::if_watched();
     let mut show = |what: &str| {
         if let Some(line) = &mut line {
             line.draw(&format!("afar  {}: {what}", flags.size));

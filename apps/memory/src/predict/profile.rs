@@ -74,7 +74,7 @@ pub(super) fn watch(
     let kind = trap::any()?;
     let calibration = calibrate(kind, DELAY).map_err(NotCalibrated::from)?.calibration;
     let started_unix_ns = sys::clock::unix_ns();
-    let live = if quiet { None } else { LiveLine::on_terminal() };
+    let live = if quiet { None } else { LiveLine::if_watched() };
     let mut watch = Watch { live, ..Watch::default() };
     let outcome = Supervisor::start(config(words, kind), &mut watch)
         .and_then(Supervisor::run)
@@ -100,7 +100,7 @@ pub(super) fn watch(
         return Err(PredictError::Nothing { program: name }.into());
     }
     // Only now, so that a program that says nothing says so at once.
-    let mut line = if quiet { None } else { Line::on_terminal() };
+    let mut line = if quiet { None } else { Line::if_watched() };
     let software = software::measure(kind, DELAY, &calibration, |done, all| {
         if let Some(line) = &mut line {
             line.draw(&format!("measuring what a fetch costs on this machine: {done} of {all}"));

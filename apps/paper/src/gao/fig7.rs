@@ -32,7 +32,7 @@ const UNMEASURED: usize = 10;
 pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
     let extent = if flags.quick { QUICK } else { FULL };
     let signals = console::interrupts()?;
-    let mut line = if flags.quiet { None } else { Line::on_terminal() };
+    let mut line = if flags.quiet { None } else { Line::if_watched() };
     let Some(recorded) = recorded(flags, &extent, &signals, &mut line)? else { return Ok(None) };
     let cases = cases(&extent, &recorded.workloads);
     let mut points = vec![None; cases.len()];

@@ -50,7 +50,7 @@ pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
     let extent = if flags.quick { QUICK } else { FULL };
     let calibrated = OnceCell::new();
     let signals = console::interrupts()?;
-    let mut line = if flags.quiet { None } else { Line::on_terminal() };
+    let mut line = if flags.quiet { None } else { Line::if_watched() };
     let mut points: Vec<Point> = Vec::new();
     let (mut is_interrupted, mut invalid) = (false, Vec::new());
     let mut peaks: serde_json::Map<String, Value> = serde_json::Map::new();
