@@ -70,6 +70,30 @@ fn a_program_finds_what_it_wrote() {
     drop(blade);
 }
 
+/// The blade has what was only read: it is sent once, and again where one word of it has changed.
+#[test]
+fn what_is_only_read_is_sent_once() {
+    const PAGES: u64 = 4096;
+    const ROUNDS: u64 = 6;
+    if !is_usable("what_is_only_read_is_sent_once") {
+        return;
+    }
+    let (blade, uri) = serve("memory:64MiB");
+    for (name, uri) in [("reads-memory", MEMORY), ("reads-nvme", &*uri)] {
+        let path = program("reads");
+        let launch = Launch::new([path.as_os_str(), ROUNDS.to_string().as_ref()]);
+        let (ended, record) = far(&launch, uri, name);
+        ended.expect(0, name).leaves_nothing(name);
+        let results = &record["results"];
+        let fetched = results["faults"]["fetch_count"].as_u64().expect("it is counted");
+        let sent = results["written_back_bytes"].as_u64().expect("it is counted") / 4096;
+        assert!(fetched >= PAGES * ROUNDS, "{name}: {fetched} pages fetched");
+        assert!(sent >= PAGES * 9 / 10, "{name}: {sent} pages sent: {results:#}");
+        assert!(sent <= PAGES * 11 / 10, "{name}: {sent} pages sent of {fetched} that left");
+    }
+    drop(blade);
+}
+
 /// Their output is that of the native run, with a quarter of their memory here, or of 4 MiB.
 #[test]
 fn programs_say_what_they_say_natively() {

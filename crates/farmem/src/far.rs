@@ -17,6 +17,8 @@
 //!   a buffer is registered with a ring (`frames`). A page that has changed since it was sent
 //!   stays. What a device writes later than that, for a request that began before the page was
 //!   unmapped and that nobody waits for, would be lost: asynchronous direct I/O.
+//! * A page that leaves as it came is on the blade already and leaves at once. What it holds is
+//!   compared, not whether it was written to: so a device that writes unseen is seen.
 //! * Times are measured: nothing is reserved on a link.
 //! * What the supervisor itself wants to read or write is brought first (`bring`), and the call
 //!   that needs it waits.
@@ -28,9 +30,10 @@ pub(crate) mod memory;
 mod steps;
 
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher as _, RandomState};
 use std::os::fd::BorrowedFd;
 
-use paging::blade::{Blade as Places, Token};
+use paging::blade::{Blade as Places, Content, Token};
 use paging::page::PageIndex;
 
 use super::userfault_trap::Touch;
@@ -94,6 +97,10 @@ struct Leaving {
 pub(crate) struct Far {
     pub(crate) blade: Box<dyn Blade>,
     pub(crate) places: Places,
+    /// The key of hashes of pages.
+    key: RandomState,
+    /// Pages have left without a word to the blade: no answer will say that frames are free.
+    left_at_once: bool,
     /// Pages on their way out.
     leaving: BTreeMap<Token, Leaving>,
     /// Faults that wait for pages on their way in.
@@ -104,10 +111,22 @@ impl Far {
     pub(crate) fn new(blade: Box<dyn Blade>) -> Self {
         Self {
             places: Places::new(blade.pages()),
+            key: RandomState::new(),
+            left_at_once: false,
             blade,
             leaving: BTreeMap::new(),
             coming: BTreeMap::new(),
         }
+    }
+
+    /// Whether frames are free that nobody has looked at, because their pages left at once.
+    pub(crate) const fn has_left_at_once(&self) -> bool {
+        self.left_at_once
+    }
+
+    /// Free frames are looked at from here on.
+    pub(crate) const fn look(&mut self) {
+        self.left_at_once = false;
     }
 
     /// Pages of a budget on their way out of a tier.
@@ -115,6 +134,12 @@ impl Far {
         let ours = |one: &&Leaving| (one.budget, one.tier) == (budget, tier);
         u32::try_from(self.leaving.values().filter(ours).count()).unwrap_or(u32::MAX)
     }
+}
+
+/// What stands for the bytes of a page. The hash is keyed anew for each run: nobody can make two
+/// pages that have the same.
+fn content(bytes: &[u8; PAGE_BYTES], key: &RandomState) -> Content {
+    Content { sum: sum(bytes), print: key.hash_one(bytes) }
 }
 
 /// The checksum of a page.

@@ -2,7 +2,7 @@
 //! on its way.
 //!
 //! ```text
-//!           leave                 left: is it still leaving?
+//!           leave: sent           left: is it still leaving?
 //!  local ──────────► on its way out ───────────────────────► far ──► fetch: on its way in
 //!    ▲                     │ touched, freed, moved             │              │
 //!    ├─────────────────────┘                                   │ freed        │ arrived: verified?
@@ -12,12 +12,17 @@
 //! A page has one owner: its frame, until the blade has acknowledged it, and then its place. A copy
 //! that was not acknowledged is no copy.
 //!
+//! A page that has come keeps its place, as a copy. If it leaves with the same fingerprint it is far
+//! at once, and nothing is sent. Copies give way where the blade is full.
+//!
 //! # Laws
 //!
 //! * A place is given out again only when nothing on its way names it. So a late write never comes
 //!   upon the page of another.
 //! * What arrives is what was acknowledged last: its checksum says so. If not, the error names what
 //!   it is: nothing (the blade has lost it), what was there before, what belongs elsewhere.
+//! * A copy is taken for its page only if all that the page holds is the same: the fingerprint is
+//!   keyed, of 64 bits, and compared with that of one other content; the checksum is the same, too.
 //! * After `fork` a place has several pages, and is given back with the last of them.
 //!
 //! Nothing here sends or reads a byte.
@@ -34,6 +39,24 @@ pub type Place = u32;
 
 /// A transfer under way.
 pub type Token = u64;
+
+/// What stands for the bytes of a page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Content {
+    /// Its checksum: what comes back must have the same.
+    pub sum: u32,
+    /// A keyed hash that no other content of the page has, but by chance of one in 2⁶⁴.
+    pub print: u64,
+}
+
+/// How a page leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leave {
+    /// The blade has it already: it is far.
+    Far,
+    /// It is to be sent to this place.
+    Sent(Token, Place),
+}
 
 /// What has arrived is not what was sent away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -79,12 +102,12 @@ struct Transfer {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
-    /// Pages that are there.
+    /// Pages that are there, or have a copy there.
     pages: u32,
     /// Transfers that name it.
     transfers: u32,
-    /// Checksum of what is there, and of what was before.
-    sum: u32,
+    /// What is there, and the checksum of what was before.
+    content: Content,
     before: Option<u32>,
 }
 
@@ -92,6 +115,8 @@ struct Entry {
 #[derive(Debug)]
 pub struct Blade {
     places: BTreeMap<Key, Place>,
+    /// Where local pages were when they came.
+    copies: BTreeMap<Key, Place>,
     /// Which transfer a page on its way in waits for. One that was moved or freed meanwhile does
     /// not, even if it has come back to where it was.
     awaited: BTreeMap<Key, Token>,
@@ -109,6 +134,7 @@ impl Blade {
     pub const fn new(capacity: Place) -> Self {
         Self {
             places: BTreeMap::new(),
+            copies: BTreeMap::new(),
             awaited: BTreeMap::new(),
             entries: Vec::new(),
             free: Vec::new(),
@@ -119,18 +145,40 @@ impl Blade {
         }
     }
 
-    /// A page is sent away, with this checksum. None if the blade is full.
-    pub fn leave(&mut self, key: Key, sum: u32) -> Option<(Token, Place)> {
-        let place = self.free.pop().or_else(|| {
-            let next = Place::try_from(self.entries.len()).ok()?;
-            (next < self.capacity).then(|| self.entries.push(Entry::default()))?;
-            Some(next)
-        })?;
+    /// A page leaves that holds this. None if the blade is full.
+    pub fn leave(&mut self, key: Key, content: Content) -> Option<Leave> {
+        debug_assert!(!self.places.contains_key(&key), "a page that is far does not leave");
+        if let Some(place) = self.copies.remove(&key) {
+            if self.entries[place as usize].content == content {
+                self.places.insert(key, place);
+                return Some(Leave::Far);
+            }
+            self.vacate(place);
+        }
+        let place = self.take_place()?;
         let entry = &mut self.entries[place as usize];
-        (entry.before, entry.sum) = (Some(entry.sum), sum);
+        entry.before = Some(entry.content.sum);
+        entry.content = content;
         let used = self.entries.len() - self.free.len();
-        self.peak = self.peak.max(u32::try_from(used).unwrap_or(u32::MAX));
-        Some((self.begin(Transfer { key, place, is_out: true }), place))
+        let wanted = used.saturating_sub(self.copies.len());
+        self.peak = self.peak.max(u32::try_from(wanted).unwrap_or(u32::MAX));
+        Some(Leave::Sent(self.begin(Transfer { key, place, is_out: true }), place))
+    }
+
+    // A place that nobody has; copies give way.
+    fn take_place(&mut self) -> Option<Place> {
+        loop {
+            if let Some(place) = self.free.pop() {
+                return Some(place);
+            }
+            let next = Place::try_from(self.entries.len()).ok()?;
+            if next < self.capacity {
+                self.entries.push(Entry::default());
+                return Some(next);
+            }
+            let (_, place) = self.copies.pop_first()?;
+            self.vacate(place);
+        }
     }
 
     /// The blade has acknowledged a page, or never will; `is_leaving` says whether its page is
@@ -174,15 +222,16 @@ impl Blade {
         let result = if !is_awaited {
             self.give_back(place);
             Ok(Arrival::Nobody)
-        } else if entry.sum == sum {
-            self.leave_place(key);
+        } else if entry.content.sum == sum {
+            self.keep_copy(key);
             Ok(Arrival::Page(key))
         } else if is_zeros {
             Err(Lost::Gone)
         } else if entry.before == Some(sum) {
             Err(Lost::Stale)
         } else {
-            let others = self.entries.iter().position(|other| other.pages > 0 && other.sum == sum);
+            let others =
+                self.entries.iter().position(|other| other.pages > 0 && other.content.sum == sum);
             let other = others.and_then(|other| Place::try_from(other).ok());
             Err(other.map_or(Lost::Corrupt, Lost::Misdirected))
         };
@@ -193,7 +242,7 @@ impl Blade {
     #[must_use]
     pub fn sum_of(&self, token: Token) -> Option<u32> {
         let transfer = self.transfers.get(&token).filter(|one| one.is_out)?;
-        Some(self.entries[transfer.place as usize].sum)
+        Some(self.entries[transfer.place as usize].content.sum)
     }
 
     /// Whether a page is far.
@@ -207,6 +256,9 @@ impl Blade {
         for key in self.within((slot, first), count) {
             self.leave_place(key);
         }
+        for key in within(&self.copies, (slot, first), count) {
+            self.copies.remove(&key).into_iter().for_each(|place| self.vacate(place));
+        }
     }
 
     /// `count` pages from `from` on are at `to` on. Both are of one process, and what was at `to`
@@ -216,6 +268,11 @@ impl Blade {
             self.awaited.remove(&key);
             if let Some(place) = self.places.remove(&key) {
                 self.places.insert((slot, key.1 - from + to), place);
+            }
+        }
+        for key in within(&self.copies, (slot, from), count) {
+            if let Some(place) = self.copies.remove(&key) {
+                self.copies.insert((slot, key.1 - from + to), place);
             }
         }
     }
@@ -242,7 +299,7 @@ impl Blade {
         self.places.len()
     }
 
-    /// The most places that were in use at once.
+    /// The most places that were needed at once; copies are not.
     #[must_use]
     pub const fn peak(&self) -> u32 {
         self.peak
@@ -250,9 +307,8 @@ impl Blade {
 
     /// Which of `count` pages from `first` on are far, or on their way in.
     #[must_use]
-    pub fn within(&self, (slot, first): Key, count: u64) -> Vec<Key> {
-        let range = (slot, first)..(slot, first.saturating_add(count));
-        self.places.range(range).map(|(&key, _)| key).collect()
+    pub fn within(&self, first: Key, count: u64) -> Vec<Key> {
+        within(&self.places, first, count)
     }
 
     fn begin(&mut self, transfer: Transfer) -> Token {
@@ -271,10 +327,21 @@ impl Blade {
 
     fn leave_place(&mut self, key: Key) {
         self.awaited.remove(&key);
+        self.places.remove(&key).into_iter().for_each(|place| self.vacate(place));
+    }
+
+    // A page that has come: what the blade has is a copy now.
+    fn keep_copy(&mut self, key: Key) {
+        self.awaited.remove(&key);
         if let Some(place) = self.places.remove(&key) {
-            self.entries[place as usize].pages -= 1;
-            self.give_back(place);
+            self.copies.insert(key, place);
         }
+    }
+
+    // One page less has a place.
+    fn vacate(&mut self, place: Place) {
+        self.entries[place as usize].pages -= 1;
+        self.give_back(place);
     }
 
     // If nobody has it, and nothing that names it is on its way.
@@ -284,4 +351,9 @@ impl Blade {
             self.free.push(place);
         }
     }
+}
+
+fn within(pages: &BTreeMap<Key, Place>, (slot, first): Key, count: u64) -> Vec<Key> {
+    let range = (slot, first)..(slot, first.saturating_add(count));
+    pages.range(range).map(|(&key, _)| key).collect()
 }

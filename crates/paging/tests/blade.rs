@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use paging::blade::{Arrival, Blade, Key, Lost, Outcome, Place, Token};
+use paging::blade::{Arrival, Blade, Content, Key, Leave, Lost, Outcome, Place, Token};
 use rand_core::Rng as _;
 use rand_pcg::Pcg64Mcg;
 
@@ -39,6 +39,8 @@ const FAULTS: [Fault; 5] =
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
     Leaves,
+    /// It leaves as it came, and nothing is sent.
+    Kept,
     Far,
     Rescued,
     FreedOnItsWayOut,
@@ -52,8 +54,9 @@ enum Step {
     Shared,
 }
 
-const STEPS: [Step; 12] = [
+const STEPS: [Step; 13] = [
     Step::Leaves,
+    Step::Kept,
     Step::Far,
     Step::Rescued,
     Step::FreedOnItsWayOut,
@@ -113,6 +116,10 @@ struct World {
 fn sum(holds: u64) -> u32 {
     let mixed = (holds ^ holds >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     u32::try_from(mixed >> 32).expect("32 bits")
+}
+
+fn content(holds: u64) -> Content {
+    Content { sum: sum(holds), print: holds }
 }
 
 impl World {
@@ -185,7 +192,15 @@ impl World {
             return;
         };
         let holds = page.holds;
-        let Some((token, place)) = self.blade.leave(key, sum(holds)) else { return };
+        let (token, place) = match self.blade.leave(key, content(holds)) {
+            None => return,
+            Some(Leave::Far) => {
+                page.state = State::Far;
+                self.meet(Step::Kept);
+                return;
+            }
+            Some(Leave::Sent(token, place)) => (token, place),
+        };
         page.state = State::Leaving(token);
         assert!(
             self.asked.iter().all(|asked| asked.place != place),
@@ -363,9 +378,13 @@ impl World {
         }
         // All places can be had again.
         for page in 0..u64::from(PLACES) {
-            assert!(self.blade.leave((0, page), 1).is_some(), "place {page} is lost");
+            let left = self.blade.leave((0, page), content(1));
+            assert!(matches!(left, Some(Leave::Sent(..))), "place {page} is lost");
         }
-        assert!(self.blade.leave((0, PAGES), 1).is_none(), "there is one too many");
+        assert!(
+            self.blade.leave((0, u64::from(PLACES)), content(1)).is_none(),
+            "there is one too many"
+        );
         Ok(self.met)
     }
 }
@@ -416,4 +435,69 @@ fn no_page_is_lost_without_a_word() {
         assert!(told.contains_key(&(fault, name)), "{fault:?} is never {name}: {told:?}");
     }
     println!("{done} operations of {seed} seeds; errors: {told:?}");
+}
+
+// A page on its way out and far, and back.
+fn goes_and_comes(blade: &mut Blade, key: Key, holds: u64) {
+    let Some(Leave::Sent(token, _)) = blade.leave(key, content(holds)) else {
+        panic!("{key:?} is to be sent")
+    };
+    assert_eq!(blade.left(token, |_| true), Some(Outcome::Far(key)));
+    let (token, _) = blade.fetch(key).expect("it is far");
+    assert_eq!(blade.arrived(token, sum(holds), false), Some(Ok(Arrival::Page(key))));
+}
+
+#[test]
+fn what_has_not_changed_is_far_at_once() {
+    let mut blade = Blade::new(2);
+    goes_and_comes(&mut blade, (0, 7), 1);
+    assert_eq!(blade.leave((0, 7), content(1)), Some(Leave::Far));
+    assert!(blade.is_far((0, 7)));
+    let (token, _) = blade.fetch((0, 7)).expect("it is far");
+    assert_eq!(blade.arrived(token, sum(1), false), Some(Ok(Arrival::Page((0, 7)))));
+    // A checksum alone proves nothing.
+    let other = Content { sum: sum(1), print: 2 };
+    assert!(matches!(blade.leave((0, 7), other), Some(Leave::Sent(..))));
+}
+
+#[test]
+fn what_was_emptied_has_no_copy() {
+    let mut blade = Blade::new(2);
+    goes_and_comes(&mut blade, (0, 7), 1);
+    blade.forget((0, 0), 10);
+    assert!(matches!(blade.leave((0, 7), content(1)), Some(Leave::Sent(..))));
+}
+
+#[test]
+fn a_copy_moves_with_its_page() {
+    let mut blade = Blade::new(2);
+    goes_and_comes(&mut blade, (0, 7), 1);
+    blade.rename((0, 7), 9, 1);
+    assert_eq!(blade.leave((0, 9), content(1)), Some(Leave::Far));
+    assert!(matches!(blade.leave((0, 7), content(1)), Some(Leave::Sent(..))));
+}
+
+#[test]
+fn copies_give_way_where_the_blade_is_full() {
+    let mut blade = Blade::new(2);
+    for page in 0..10 {
+        goes_and_comes(&mut blade, (0, page), page + 1);
+    }
+    assert_eq!(blade.peak(), 1);
+    // The newest are still there.
+    assert_eq!(blade.leave((0, 9), content(10)), Some(Leave::Far));
+}
+
+#[test]
+fn a_child_keeps_what_its_parent_has_fetched() {
+    let mut blade = Blade::new(2);
+    let Some(Leave::Sent(token, _)) = blade.leave((0, 1), content(5)) else { panic!("sent") };
+    assert!(blade.left(token, |_| true).is_some());
+    blade.share((0, 1), 1, 1);
+    let (token, place) = blade.fetch((0, 1)).expect("it is far");
+    assert_eq!(blade.arrived(token, sum(5), false), Some(Ok(Arrival::Page((0, 1)))));
+    // The parent's page changes and goes elsewhere; the child's is where it was.
+    let Some(Leave::Sent(_, other)) = blade.leave((0, 1), content(6)) else { panic!("sent") };
+    assert_ne!(place, other);
+    assert_eq!(blade.fetch((1, 1)).map(|(_, place)| place), Some(place));
 }

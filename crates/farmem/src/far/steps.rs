@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
-use paging::blade::{Arrival, Outcome, Token};
+use paging::blade::{Arrival, Leave, Outcome, Token};
 use paging::page::PageIndex;
 use paging::regions::PAGE;
 use paging::word::{State, Word};
 
-use super::{Answer, Brought, Leaving, PAGE_BYTES, sum};
+use super::{Answer, Brought, Leaving, PAGE_BYTES, content, sum};
 use crate::RunError;
 use crate::arena::Arena;
 use crate::ring::ticket;
@@ -49,8 +49,15 @@ impl Supervisor<'_> {
         }
         let mut bytes = [0; PAGE_BYTES];
         arena.memory.read_at(&mut bytes, address)?;
-        let Some((token, place)) = far.places.leave((slot, address / PAGE), sum(&bytes)) else {
-            return Err(RunError::BladeFull(far.blade.pages()));
+        let content = content(&bytes, &far.key);
+        let (token, place) = match far.places.leave((slot, address / PAGE), content) {
+            None => return Err(RunError::BladeFull(far.blade.pages())),
+            Some(Leave::Far) => {
+                far.left_at_once = true;
+                cell.store(word.with_state(State::Remote).with_dirty(false).0, Ordering::Release);
+                return self.depart((slot, page), address, tier).map(|()| true);
+            }
+            Some(Leave::Sent(token, place)) => (token, place),
         };
         cell.store(word.with_ticket(ticket_of(token)).0, Ordering::Release);
         far.leaving.insert(token, Leaving { budget: arena.budget, tier, page });
@@ -109,8 +116,19 @@ impl Supervisor<'_> {
             // A device has written to it. It is unmapped, and local.
             arena.tiers[tier].soft_fault(page);
         }
-        let Some(Outcome::Far((slot, number))) = outcome else { return Ok(()) };
-        let address = number * PAGE;
+        match outcome {
+            Some(Outcome::Far((slot, number))) => self.depart((slot, page), number * PAGE, tier),
+            _ => Ok(()),
+        }
+    }
+
+    // A page is far, and its frame free.
+    fn depart(
+        &mut self,
+        (slot, page): (usize, PageIndex),
+        address: u64,
+        tier: usize,
+    ) -> Result<(), RunError> {
         // A child may not have it yet.
         self.preserve(slot, address, address + PAGE);
         let Some(arena) = self.people.arenas[slot].as_mut() else { return Ok(()) };
@@ -163,7 +181,7 @@ impl Supervisor<'_> {
         arena.memory.write_at(bytes, touch.address)?;
         if let Some(cell) = self.kernel.tables.pages.word(touch.slot, touch.address) {
             let word = Word(cell.load(Ordering::Acquire));
-            // It is on no blade now: it is dirty.
+            // Writes to it are not noticed; what it holds tells when it leaves.
             let local = word.made_local(touch.write).with_dirty(true);
             cell.store(local.0, Ordering::Release);
         }
