@@ -20,14 +20,13 @@ from .errors import (
     StoppedError,
     UsageError,
 )
-from .records import Estimate, Record, read
+from .records import Record, read
 from .serving import Target, serve
 from .tables import Table
 
 __all__ = [
     "AfarError",
     "BinaryMissingError",
-    "Estimate",
     "FailedError",
     "InternalError",
     "InvalidError",

@@ -11,7 +11,7 @@ from .tables import Table
 if TYPE_CHECKING:
     Path = Union[str, "os.PathLike[str]"]
 
-__all__ = ["Estimate", "Record", "read"]
+__all__ = ["Record", "read"]
 
 # The list of a record that is its table, by kind of record.
 _TABLES: Dict[str, str] = {
@@ -34,23 +34,6 @@ _TABLES: Dict[str, str] = {
     "afar.torture": "results.cases",
     "fio": "jobs",
 }
-
-
-class Estimate:
-    """A median with its interval, which has a level, or with none if there were too few runs."""
-
-    def __init__(self, value: Mapping[str, Any]) -> None:
-        interval = value.get("interval") or {}
-        self.median: float = value["median"]
-        self.count: int = value["count"]
-        self.low: Optional[float] = interval.get("low")
-        self.high: Optional[float] = interval.get("high")
-        self.level: Optional[float] = interval.get("level")
-
-    def __repr__(self) -> str:
-        if self.low is None or self.high is None:
-            return f"{self.median:.4g} (n too small: {self.count})"
-        return f"{self.median:.4g} ({self.low:.4g} to {self.high:.4g}, n = {self.count})"
 
 
 class Record(Mapping[str, Any]):
