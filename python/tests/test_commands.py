@@ -234,8 +234,9 @@ def test_a_program_runs_with_memory_far_away(root, tmp_path):
 
 
 def test_the_status_of_a_program_is_its_own(root):
-    run = afar.run(["sh", "-c", "exit 7"])
-    assert run.exit_status == 7
+    for status in (1, 4, 7, 125):
+        assert afar.run(["sh", "-c", f"exit {status}"]).exit_status == status
+    assert afar.run(["sh", "-c", "kill -TERM $$"]).exit_status == 128 + signal.SIGTERM
 
 
 def test_a_run_that_proves_nothing_is_an_error_with_its_record(root):

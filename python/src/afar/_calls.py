@@ -66,10 +66,25 @@ if TYPE_CHECKING:
 _OPTIONS = ("check", "verbose", "cwd", "env", "time_limit")
 
 
+# The exit status of a run that is invalid, and the kinds of reasons for which it is the program's.
+_INVALID = 4
+_TOO_SMALL = ("small", "nothing_far")
+
+
 class Run(Record):
     """The record of one run of a program."""
 
     stdout: str = ""
+
+    def has_ended(self, status: int) -> bool:
+        """Whether an exit status is the program's own: afar passes it on where the run counts."""
+        results = self["results"]
+        own, signal = results.get("exit_status"), results.get("signal")
+        if status != (own if own is not None else 128 + (signal or 0)):
+            return False
+        # Of a run that is too small to tell anything afar passes it on, too.
+        told = [reason for reason in results["invalid"] if reason["kind"] not in _TOO_SMALL]
+        return status != _INVALID or not told
 
     @property
     def elapsed_s(self) -> float:

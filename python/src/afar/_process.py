@@ -94,11 +94,9 @@ class Call(Generic[R]):
     def result(self, home: str, words: List[str], status: int, said: str) -> R:
         """The record that was written, or the error that the exit status stands for."""
         record = self._record(home, status)
-        # The status of afar run is the program's where there is a record of a run that counts.
-        ran = self.command == "run" and record is not None and status != 4
         if status == 0 and record is None:
             raise InternalError("afar wrote no record", status=125, command=words)
-        if record is None or (self.check and status != 0 and not ran):
+        if record is None or (self.check and status != 0 and not record.has_ended(status)):
             raise of_status(status)(said, status=status, command=words, record=record)
         return record
 

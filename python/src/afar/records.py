@@ -69,6 +69,10 @@ class Record(Mapping[str, Any]):
         found = [found] if isinstance(found, (str, Mapping)) else found
         return [each["reason"] if isinstance(each, Mapping) else str(each) for each in found]
 
+    def has_ended(self, status: int) -> bool:
+        """Whether an exit status is that of the program that the command ran, and no failure."""
+        return False
+
     def table(self, name: Optional[str] = None) -> Table:
         """A table of the record: a list in it by its path, or an attachment by its name.
 
