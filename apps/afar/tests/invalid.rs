@@ -87,6 +87,23 @@ fn a_run_has_a_status_of_its_own_and_its_record_has_the_programs() {
     assert!(stderr(&quiet).starts_with("afar run: invalid: "), "{}", stderr(&quiet));
 }
 
+// It ends before anybody looks at it by chance, and its memory was unmapped before.
+#[test]
+fn memory_that_is_gone_again_was_there() {
+    if !usable("bpf", "invalid::gone") {
+        return;
+    }
+    let directory = directory("gone");
+    for round in 0..4 {
+        let json = directory.join(format!("{round}.json"));
+        let words = ["run", "--no-calibrate", "--local", "50%", "--json", text(&json), "--"];
+        let output = afar(&[&words[..], &[&*hoard(), "24", "0", "unmap"]].concat());
+        assert_eq!(output.status.code(), Some(INVALID), "{}", stderr(&output));
+        let shared = record(&json).results.coverage.unmanaged_shared_bytes;
+        assert!(shared >= 24 << 20, "{shared}");
+    }
+}
+
 #[test]
 fn an_allowed_run_is_labelled() {
     if !usable("bpf", "invalid::allowed") {

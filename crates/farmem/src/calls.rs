@@ -24,6 +24,10 @@ use super::populate::Then;
 use super::request::MapRequest;
 use super::supervisor::Supervisor;
 
+/// Unmanaged memory that is unmapped in one piece of this size is looked at before; less may come
+/// and go unseen between two samples.
+pub(crate) const LOOK_FROM: u64 = 1 << 20;
+
 const EAGAIN: i64 = 11;
 const EEXIST: i64 = 17;
 const EINVAL: i64 = 22;
@@ -211,10 +215,27 @@ impl Supervisor<'_> {
     pub(crate) fn munmap(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
         let (start, bytes) = (call.args[0], round_up(call.args[1]));
         if let Some(bytes) = bytes.filter(|_| start.is_multiple_of(PAGE)) {
+            self.look_at_unmanaged(slot, start, bytes);
             self.release(slot, start, start.saturating_add(bytes), Some(call.tid));
         }
         // The caller unmaps it, and only then is the range used again.
         Ok(self.kernel.listener.proceed(call.id)?)
+    }
+
+    /// A range is about to be unmapped: what of it is not managed would be gone at the next sample.
+    fn look_at_unmanaged(&mut self, slot: usize, start: u64, bytes: u64) {
+        let Some(arena) = &self.people.arenas[slot] else { return };
+        let managed = |(start, end)| -> u64 {
+            let pieces = arena.space.regions.pieces(start, end);
+            let ours = pieces.iter().filter(|piece| !piece.traits.foreign);
+            ours.map(|piece| piece.bytes()).sum()
+        };
+        let range = manageable(start, start.saturating_add(bytes));
+        if bytes - range.map_or(0, managed).min(bytes) >= LOOK_FROM {
+            let tgid = arena.tgid;
+            // A process that is gone has nothing.
+            let _there = self.sample(tgid);
+        }
     }
 
     /// Frees the contents and the addresses of a range; the addresses only when thread `unmapper`

@@ -7,6 +7,7 @@
 use sys::nr;
 use sys::seccomp::{Block, Filter, Rule, Test, Verdict};
 
+use super::calls::LOOK_FROM;
 use super::config::TrapKind;
 use super::layout::ADDRESS_TOP;
 use super::protocol;
@@ -18,6 +19,8 @@ const MAP_ANONYMOUS: u32 = 0x20;
 // MAP_32BIT, MAP_GROWSDOWN, MAP_STACK, MAP_HUGETLB: kinds of memory that stay as they are.
 const MAP_SPECIAL: u32 = 0x40 | 0x100 | 0x2_0000 | 0x4_0000;
 const CLONE_VM: u32 = 0x100;
+/// A length of [`LOOK_FROM`] or more, but for multiples of 4 GiB.
+const LARGE: Test = Test::AnyBit(!(low(LOOK_FROM) - 1));
 const CLONE_NEWUSER: u32 = 0x1000_0000;
 const ENOSYS: u16 = 38;
 /// Registers memory with a userfaultfd, however that was opened.
@@ -43,6 +46,8 @@ fn blocks(mark: u64) -> Vec<Block> {
         rules: others.iter().copied().chain([rule(0, managed, Verdict::Notify)]).collect(),
         otherwise: Verdict::Allow,
     };
+    // Whatever goes in one piece is looked at before: it may be memory that is not managed.
+    let large = |test| rule(1, test, Verdict::Notify);
     let emptying = |hint| rule(3, Test::LowEquals(low(hint)), Verdict::Notify);
     let mut blocks = vec![
         Block {
@@ -64,7 +69,7 @@ fn blocks(mark: u64) -> Vec<Block> {
             ],
             otherwise: Verdict::Allow,
         },
-        at_managed(nr::MUNMAP, &[ours(5)]),
+        at_managed(nr::MUNMAP, &[ours(5), large(LARGE), large(Test::NonZeroBelow(u32::MAX))]),
         at_managed(nr::MADVISE, &[ours(5)]),
         Block {
             nr: nr::PROCESS_MADVISE,

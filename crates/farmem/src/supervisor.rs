@@ -220,7 +220,7 @@ impl<'a> Supervisor<'a> {
             self.let_late_leave()?;
             self.call_again()?;
             self.drain_events();
-            self.faults.far.iter_mut().for_each(super::far::Far::look);
+            self.faults.far.iter_mut().for_each(Far::look);
             self.restore_budgets();
             self.do_chore();
             self.watch_due();
@@ -240,7 +240,7 @@ impl<'a> Supervisor<'a> {
 
     // How long to wait when nothing happens.
     fn patience(&self) -> Option<Duration> {
-        if self.faults.far.as_ref().is_some_and(super::far::Far::has_left_at_once) {
+        if self.faults.far.as_ref().is_some_and(Far::has_left_at_once) {
             // Whoever waits for a frame can have one.
             return Some(Duration::ZERO);
         }

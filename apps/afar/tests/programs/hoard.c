@@ -1,4 +1,5 @@
-// Writes to shared memory, which is not managed: hoard MIB STATUS.
+// Writes to shared memory, which is not managed: hoard MIB STATUS [unmap]. With a third word it
+// is gone before the program ends.
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -12,6 +13,8 @@ int main(int count, char **words)
             return 99;
         for (size_t at = 0; at < bytes; at += 4096)
             memory[at] = 1;
+        if (count > 3)
+            munmap((void *)memory, bytes);
     }
     return count > 2 ? atoi(words[2]) : 0;
 }
