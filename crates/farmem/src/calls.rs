@@ -18,15 +18,10 @@ use sys::seccomp::Notification;
 use super::RunError;
 use super::arena::{Pending, manageable};
 use super::events::TABLE_FULL;
-use super::layout::ADDRESS_TOP;
-use super::layout::SEGMENT;
+use super::layout::{ADDRESS_TOP, LOOK_FROM, SEGMENT};
 use super::populate::Then;
 use super::request::MapRequest;
 use super::supervisor::Supervisor;
-
-/// Unmanaged memory that is unmapped in one piece of this size is looked at before; less may come
-/// and go unseen between two samples.
-pub(crate) const LOOK_FROM: u64 = 1 << 20;
 
 const EAGAIN: i64 = 11;
 const EEXIST: i64 = 17;

@@ -7,9 +7,8 @@
 use sys::nr;
 use sys::seccomp::{Block, Filter, Rule, Test, Verdict};
 
-use super::calls::LOOK_FROM;
 use super::config::TrapKind;
-use super::layout::ADDRESS_TOP;
+use super::layout::{ADDRESS_TOP, LOOK_FROM};
 use super::protocol;
 use sys::hint;
 

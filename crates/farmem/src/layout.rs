@@ -13,6 +13,9 @@ pub(crate) const EVENTS_MAX: usize = 1 << 16;
 /// Memory below this address may be under management; above it the kernel places what it chooses
 /// itself.
 pub(crate) const ADDRESS_TOP: u64 = 0x7e80_0000_0000;
+/// Unmanaged memory that is unmapped in one piece of this size is looked at before; less may come
+/// and go unseen between two samples.
+pub(crate) const LOOK_FROM: u64 = 1 << 20;
 /// Memory from this address on may be under management.
 pub(crate) const ADDRESS_MIN: u64 = 0x1_0000;
 /// Numbers of threads are below this.

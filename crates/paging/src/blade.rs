@@ -12,8 +12,8 @@
 //! A page has one owner: its frame, until the blade has acknowledged it, and then its place. A copy
 //! that was not acknowledged is no copy.
 //!
-//! A page that has come keeps its place, as a copy. If it leaves with the same fingerprint it is far
-//! at once, and nothing is sent. Copies give way where the blade is full.
+//! A page that has come keeps its place, as a copy. If it leaves with the same fingerprint it is
+//! far at once, and nothing is sent. Copies give way where the blade is full.
 //!
 //! # Laws
 //!
