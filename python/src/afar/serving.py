@@ -70,10 +70,11 @@ class Target:
             raise RuntimeError("this target serves already")
         import tempfile
 
+        binary = find_binary()
         self._home = tempfile.TemporaryDirectory(prefix="afar-")
         reading, writing = os.pipe()
         call: "Call[Record]" = Call(Record, "serve", [], [], verbose=self._verbose)
-        whole = [find_binary(), *self._words, f"--ready-fd={writing}"]
+        whole = [binary, *self._words, f"--ready-fd={writing}"]
         try:
             self._running = Running(call, whole, self._home.name, keeps=(writing,))
         finally:
@@ -93,8 +94,8 @@ class Target:
 
     def _raise_why(self, whole: List[str]) -> None:
         assert self._running is not None
-        running, self._running = self._running, None
-        running.stop()
+        running = self._running
+        self.stop()
         said, status = running.said(), running.status()
         if status == 0:
             raise FailedError(
