@@ -173,6 +173,9 @@ impl Supervisor<'_> {
     /// Looks at the memory of a process.
     pub(crate) fn sample(&mut self, tgid: u32) -> bool {
         let slot = self.people.slots.get(&tgid).copied();
+        if let Some(slot) = slot {
+            self.note_peak(slot);
+        }
         let arena = slot.and_then(|slot| self.people.arenas[slot].as_ref());
         if arena.is_none() && self.programs.images.is_managed(tgid) {
             // Its helper has ended, and it is ending: what it has of its arena is still managed.

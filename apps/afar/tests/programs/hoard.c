@@ -1,7 +1,25 @@
-// Writes to shared memory, which is not managed: hoard MIB STATUS [unmap]. With a third word it
-// is gone before the program ends.
+// Writes to shared memory, which is not managed: hoard MIB STATUS [unmap|pieces|over|shrink]. With a
+// third word it is gone before the program ends: at once, in small pieces, under another mapping,
+// or by making it smaller.
+#define _GNU_SOURCE
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+
+enum { PIECE = 512 << 10 };
+
+static void give_up(char *memory, size_t bytes, const char *way)
+{
+    if (!strcmp(way, "unmap"))
+        munmap(memory, bytes);
+    if (!strcmp(way, "pieces"))
+        for (size_t at = 0; at < bytes; at += PIECE)
+            munmap(memory + at, PIECE);
+    if (!strcmp(way, "over"))
+        mmap(memory, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    if (!strcmp(way, "shrink"))
+        mremap(memory, bytes, 4096, 0);
+}
 
 int main(int count, char **words)
 {
@@ -14,7 +32,7 @@ int main(int count, char **words)
         for (size_t at = 0; at < bytes; at += 4096)
             memory[at] = 1;
         if (count > 3)
-            munmap((void *)memory, bytes);
+            give_up((char *)memory, bytes, words[3]);
     }
     return count > 2 ? atoi(words[2]) : 0;
 }
