@@ -81,7 +81,7 @@ pub(crate) struct End {
     pub(crate) process: usize,
     /// What is on its way here, in order.
     pub(crate) coming: VecDeque<Parcel>,
-    pub(crate) last_arrival_ns: u64,
+    pub(crate) arrivals: Arrivals,
     /// Bytes that have come and were not read.
     pub(crate) inbox: VecDeque<u8>,
     /// Bytes on their way and in the inbox.
@@ -93,6 +93,15 @@ pub(crate) struct End {
     pub(crate) state: EndState,
     /// How long a blocking read waits.
     pub(crate) patience_ns: Option<u64>,
+}
+
+/// When things come to an end.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Arrivals {
+    /// The last that is on its way.
+    pub(crate) last_ns: u64,
+    /// Nothing does before this time.
+    pub(crate) held_until_ns: u64,
 }
 
 /// What has become of an end.
@@ -122,7 +131,7 @@ impl End {
             link,
             process,
             coming: VecDeque::new(),
-            last_arrival_ns: 0,
+            arrivals: Arrivals::default(),
             inbox: VecDeque::new(),
             unread: 0,
             acknowledged: 0,

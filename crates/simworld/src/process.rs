@@ -125,14 +125,28 @@ impl World {
     /// Resets every connection over a link; both ends hear of it. How many there were.
     #[must_use]
     pub fn reset(&self, link: usize) -> usize {
+        self.each_of(link, |state, end| {
+            state.reset(end);
+            state.reset(end + 1);
+        })
+    }
+
+    /// Loses every connection over a link for the end that dialled. What that has sent stays on its
+    /// way for `ns` nanoseconds, and only then does the other end hear. How many there were.
+    #[must_use]
+    pub fn strand(&self, link: usize, ns: u64) -> usize {
+        self.each_of(link, |state, end| state.strand(end, state.now_ns + ns))
+    }
+
+    // By the number of the end that dialled.
+    fn each_of(&self, link: usize, act: impl Fn(&mut State, usize)) -> usize {
         let mut state = self.stage.lock();
         let mut count = 0;
         for end in (0..state.ends.len()).step_by(2) {
             let of = &state.ends[end];
             if of.link == link && of.state.is_connected && !of.state.is_closed && !of.state.is_reset
             {
-                state.reset(end);
-                state.reset(end + 1);
+                act(&mut state, end);
                 count += 1;
             }
         }

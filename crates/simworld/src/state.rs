@@ -165,7 +165,8 @@ impl State {
 
     // The next parcel for an end is there, unless its link is cut.
     fn arrive(&mut self, to: usize) {
-        let (now_ns, clear_ns) = (self.now_ns, self.link(to).clear_ns(self.now_ns));
+        let now_ns = self.now_ns;
+        let clear_ns = self.link(to).clear_ns(now_ns).max(self.ends[to].arrivals.held_until_ns);
         if clear_ns > now_ns {
             self.expect(clear_ns, Event::Arrival(to));
             return;
@@ -261,8 +262,8 @@ impl State {
 
     fn post(&mut self, to: usize, parcel: Parcel, at_ns: u64) {
         let end = &mut self.ends[to];
-        let at_ns = at_ns.max(end.last_arrival_ns);
-        end.last_arrival_ns = at_ns;
+        let at_ns = at_ns.max(end.arrivals.last_ns);
+        end.arrivals.last_ns = at_ns;
         end.coming.push_back(parcel);
         self.expect(at_ns, Event::Arrival(to));
     }
@@ -307,6 +308,14 @@ impl State {
         }
         self.break_off(from);
         self.post_end(from, Parcel::Reset);
+    }
+
+    /// A connection is over for the end that dialled. What that has sent stays on its way until a
+    /// time, and only then does the other end hear.
+    pub(crate) fn strand(&mut self, end: usize, until_ns: u64) {
+        self.break_off(end);
+        self.ends[end ^ 1].arrivals.held_until_ns = until_ns;
+        self.post_end(end, Parcel::Reset);
     }
 
     // It has heard that its connection is over.

@@ -14,6 +14,8 @@ use crate::scope::Scope;
 pub(crate) enum Fault {
     /// All connections of a way are reset.
     Reset,
+    /// All connections of a way are lost, and what was sent to the target arrives later.
+    Strand,
     /// Nothing passes on a way for a while.
     Cut,
     /// A way is slow for a while.
@@ -33,8 +35,9 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Reset,
+        Self::Strand,
         Self::Cut,
         Self::Delay,
         Self::Drop,
@@ -141,6 +144,7 @@ impl<'s> Faults<'s> {
         let until_ns = world.now_ns() + while_ns;
         match fault {
             Fault::Reset => return world.reset(link) > 0,
+            Fault::Strand => return world.strand(link, while_ns) > 0,
             Fault::Cut => world.change(link, |link| link.cut_until_ns = until_ns),
             Fault::Delay => {
                 let more = world.draw(20 * MS);
