@@ -22,7 +22,7 @@ use console::{Class, Classed};
 use farmem::{BudgetScope, Outcome, RunConfig, RunError, Silent, Supervisor, Tier, TrapKind};
 use measure::{Calibration, Duration, LinkConfig, LinkMode, LocalSize, Pages};
 use paging::PolicyKind;
-use paging::engine::WriteBack;
+use paging::write_back::WriteBack;
 use rustix::io::FdFlags;
 use rustix::pipe::PipeFlags;
 use sys::usage::waited_ns;

@@ -9,7 +9,7 @@ use measure::{
     Bytes, Calibration, DelayProfile, Duration, Fraction, LinkConfig, LinkMode, LocalSize, Params,
     ProfileError, ShareOf, TierParams,
 };
-use paging::engine::WriteBack;
+use paging::write_back::WriteBack;
 use paging::{PolicyKind, Prefetch};
 use swap::{SwapConfig, page_cluster};
 

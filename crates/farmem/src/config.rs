@@ -3,10 +3,10 @@
 use std::ffi::OsString;
 
 use measure::{Bytes, Fraction, LinkConfig, LocalSize, PAGE_BYTES, Pages};
-use paging::engine::WriteBack;
 use paging::policy::PolicyKind;
 use paging::prefetch::Prefetch;
 use paging::reuse::SamplerConfig;
+use paging::write_back::WriteBack;
 
 /// How page faults are noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,9 +15,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 
 use measure::Pages;
-use paging::engine::WriteBack;
 use paging::regions::runs;
 use paging::word::{State, Word};
+use paging::write_back::WriteBack;
 use paging::{PageIndex, PageState};
 
 use super::arena::Arena;

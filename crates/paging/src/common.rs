@@ -19,11 +19,6 @@ impl Common {
     pub fn of(policy: PolicyKind, probation: Option<Fraction>) -> Self {
         Self { stamps: Stamps::default(), share: Share::of(policy, probation) }
     }
-
-    // That of one to which every reference is reported.
-    pub(crate) fn told_all() -> Self {
-        Self { stamps: Stamps::default(), share: Share::none() }
-    }
 }
 
 /// What a residency has to give, and since when: for [`turns`](crate::turns).

@@ -31,11 +31,10 @@ pub mod todo;
 pub mod turns;
 pub mod word;
 
-pub mod engine;
+pub mod frames;
 pub mod reuse;
-pub mod trace;
+pub mod write_back;
 
-pub use engine::{Action, Engine, EngineConfig, Event};
 pub use page::PageIndex;
 pub use policy::{Policy, PolicyKind};
 pub use prefetch::{Prefetch, Prefetcher};

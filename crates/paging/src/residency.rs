@@ -113,12 +113,6 @@ impl Residency {
         residency
     }
 
-    /// As [`new`](Self::new), with every reference reported: nothing need be on probation.
-    #[must_use]
-    pub fn told_all(config: ResidencyConfig) -> Self {
-        Self::under(config, Common::told_all())
-    }
-
     /// `page` became local. Returns whether it was absent before.
     ///
     /// A page inside a pinned range becomes pinned. Admitting a resident page is a reference to
@@ -297,14 +291,6 @@ impl Residency {
             taken += 1;
         }
         Pages::new(taken)
-    }
-
-    /// Calls off the eviction of a victim that is still mapped: it is active again.
-    pub fn reinstate(&mut self, page: PageIndex) {
-        if self.state(page) == PageState::Absent {
-            self.states.set(page, ACTIVE);
-            self.policy.restore(page);
-        }
     }
 
     /// Puts up to `max` active pages on probation, to be unmapped by the caller, and appends them

@@ -1,7 +1,9 @@
 //! Miss ratios by formula and by small models, against printed numbers and simulation.
 
+mod oracles;
+
+use oracles::fault_count;
 use paging::reuse::{Mini, MiniConfig, Popularity};
-use paging::trace::fault_count;
 use paging::{PageIndex, PolicyKind};
 use workload::{Draw, Zipf};
 

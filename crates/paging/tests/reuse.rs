@@ -1,7 +1,9 @@
 //! Miss-ratio curves against printed cases, against simulation, and samples against the whole.
 
+mod oracles;
+
+use oracles::fault_count;
 use paging::reuse::{Curve, Distances, Recency, Shards, ShardsConfig};
-use paging::trace::fault_count;
 use paging::{PageIndex, PolicyKind};
 use proptest::prelude::*;
 use workload::{Draw, Zipf};

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use paging::trace::Frames;
+use paging::frames::Frames;
 use paging::{PageIndex, PolicyKind};
 
 /// Accesses of `sequence` to pages that are not local, if `frames` of `pages` pages are local at

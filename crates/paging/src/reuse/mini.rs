@@ -6,9 +6,9 @@
 
 use super::hash::ByPage;
 use super::sample::Sample;
+use crate::frames::Frames;
 use crate::page::PageIndex;
 use crate::policy::PolicyKind;
-use crate::trace::Frames;
 
 /// What is sampled and modelled.
 #[derive(Debug, Clone, PartialEq)]

@@ -406,8 +406,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::frames::Frames;
     use crate::reuse::Part;
-    use crate::trace::fault_count;
 
     const FRAMES: Memory = Memory {
         policy: PolicyKind::FIFO,
@@ -419,6 +419,17 @@ mod tests {
         processors: 2,
         seed: 1,
     };
+
+    fn fault_count(
+        policy: PolicyKind,
+        frames: usize,
+        seed: u64,
+        trace: impl IntoIterator<Item = PageIndex>,
+    ) -> u64 {
+        let mut frames = Frames::new(policy, frames, seed);
+        trace.into_iter().for_each(|page| frames.access(page));
+        frames.fault_count()
+    }
 
     fn memory(policy: PolicyKind, pages: u64) -> Memory {
         Memory { policy, local: LocalSize::Bytes(Pages::new(pages).bytes()), ..FRAMES }
