@@ -4,8 +4,10 @@
 //! Inlined, since every PDU passes through them and callers are other crates: calls took 3 % of a
 //! target that answers reads of 4 KiB.
 
+mod field;
 mod opening;
 
+pub use field::{Be, Be24, Bit, Bits, Byte, Bytes, Le, Place, Text};
 pub use opening::{OPENING_BYTES, Opening, read_opening, write_opening};
 
 /// Two bytes at `at`, little-endian.
