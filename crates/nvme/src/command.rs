@@ -1,8 +1,11 @@
 //! Submission queue entries read once into what they ask for (Base 4.1.1; NVM Command Set 3), and
 //! completion queue entries (Base 4.2.1).
 
-use wire::{put, u16_at, u32_at, u64_at};
-
+use super::layout::entry::submission::{
+    self, FABRICS, IN_CAPSULE, PSDT_SGL, PSDT_SGL_METADATA, TRANSPORT, UNSET,
+};
+use super::layout::entry::{admin as of_admin, completion, fabrics as of_fabrics, io as of_io};
+use super::layout::registers::CC;
 use super::status::Status;
 
 /// What a queue is for, which decides what its opcodes mean.
@@ -277,19 +280,16 @@ pub struct Completion {
     pub head: u16,
 }
 
-// Data blocks in the capsule have type 0h and subtype 1h (offset), those moved by PDUs 5h and Ah. A
-// host leaves the descriptor of a command without data as it is: zeros.
-const UNSET: u8 = 0x00;
-const IN_CAPSULE: u8 = 0x01;
-const TRANSPORT: u8 = 0x5a;
-
-const FABRICS: u8 = 0x7f;
+impl Property {
+    /// CC, the controller's configuration.
+    pub const CONFIGURATION: Self = Self { offset: CC, is_wide: false };
+}
 
 impl Submission {
     /// The identifier in an entry, whatever else is in it.
     #[must_use]
     pub fn cid_of(entry: &[u8; 64]) -> u16 {
-        u16_at(entry, 2)
+        submission::CID.get(entry)
     }
 
     /// Reads an entry that came on a queue of `kind`.
@@ -298,25 +298,28 @@ impl Submission {
     /// The status with which the command ends. Nothing is checked that depends on a namespace or on
     /// what the controller has agreed to.
     pub fn read(kind: QueueKind, entry: &[u8; 64]) -> Result<Self, Status> {
-        let fused = match entry[1] & 3 {
+        let fused = match submission::FUSE.get(entry) {
             0 => Fused::No,
             1 => Fused::First,
             2 => Fused::Second,
             _ => return Err(Status::INVALID_FIELD.do_not_retry()),
         };
-        // PSDT: no PRPs over fabrics (Base 4.1.1).
-        if !matches!(entry[1] >> 6, 1 | 2) {
+        // No PRPs over fabrics (Base 4.1.1).
+        if !matches!(submission::PSDT.get(entry), PSDT_SGL | PSDT_SGL_METADATA) {
             return Err(Status::INVALID_FIELD.do_not_retry());
         }
-        let command = match (entry[0], kind) {
+        let opcode = submission::OPC.get(entry);
+        let command = match (opcode, kind) {
             (FABRICS, _) => Command::Fabrics(fabrics(entry)?),
             (opcode, QueueKind::Admin) => Command::Admin(admin(opcode, entry)?),
             (opcode, QueueKind::Io) => Command::Io(io(opcode, entry)?),
         };
-        // In a Fabrics command the type is where the namespace is in others.
-        let nsid = if entry[0] == FABRICS { 0 } else { u32_at(entry, 4) };
         let data = data(entry)?;
-        let coded = if entry[0] == FABRICS { entry[4] } else { entry[0] } & 3;
+        // In a Fabrics command the type is where the namespace is in others.
+        let (nsid, coded) = match opcode {
+            FABRICS => (0, of_fabrics::FCTYPE.get(entry) & 3),
+            opcode => (submission::NSID.get(entry), opcode & 3),
+        };
         let direction = match coded {
             _ if data == Data::None => Direction::None,
             1 => Direction::ToController,
@@ -329,40 +332,37 @@ impl Submission {
 }
 
 fn data(entry: &[u8; 64]) -> Result<Data, Status> {
-    let (offset, length) = (u64_at(entry, 24), u32_at(entry, 32));
-    match entry[39] {
+    let length = submission::SGL_LENGTH.get(entry);
+    match submission::SGL_IDENTIFIER.get(entry) {
         UNSET | IN_CAPSULE | TRANSPORT if length == 0 => Ok(Data::None),
-        IN_CAPSULE => Ok(Data::InCapsule { offset, length }),
+        IN_CAPSULE => Ok(Data::InCapsule { offset: submission::SGL_ADDRESS.get(entry), length }),
         TRANSPORT => Ok(Data::Transport { length }),
         _ => Err(Status::SGL_TYPE_INVALID.do_not_retry()),
     }
 }
 
-fn dword(entry: &[u8; 64], number: usize) -> u32 {
-    u32_at(entry, number * 4)
-}
-
-// Base 6, by the type in byte 4.
+// Base 6, by type.
 fn fabrics(entry: &[u8; 64]) -> Result<Fabrics, Status> {
-    let property = || match entry[40] & 7 {
-        size @ (0 | 1) => Ok(Property { offset: u32_at(entry, 44), is_wide: size == 1 }),
+    use of_fabrics::*;
+    let property = || match SIZE.get(entry) {
+        size @ (0 | 1) => Ok(Property { offset: OFST.get(entry), is_wide: size == 1 }),
         _ => Err(Status::INVALID_FIELD.do_not_retry()),
     };
-    Ok(match entry[4] {
-        0x00 => Fabrics::PropertySet { property: property()?, value: u64_at(entry, 48) },
+    Ok(match FCTYPE.get(entry) {
+        0x00 => Fabrics::PropertySet { property: property()?, value: VALUE.get(entry) },
         0x01 => Fabrics::Connect {
-            format: u16_at(entry, 40),
-            queue: u16_at(entry, 42),
-            size: u16_at(entry, 44),
-            attributes: entry[46],
-            keep_alive_ms: u32_at(entry, 48),
+            format: RECFMT.get(entry),
+            queue: QID.get(entry),
+            size: SQSIZE.get(entry),
+            attributes: CATTR.get(entry),
+            keep_alive_ms: KATO.get(entry),
         },
         0x04 => Fabrics::PropertyGet(property()?),
         send_or_receive @ (0x05 | 0x06) => Fabrics::Authentication {
             is_send: send_or_receive == 0x05,
-            protocol: entry[43],
-            specific: u16_at(entry, 41),
-            length: u32_at(entry, 44),
+            protocol: SECP.get(entry),
+            specific: SPSP.get(entry),
+            length: TL.get(entry),
         },
         0x08 => Fabrics::Disconnect,
         _ => return Err(Status::INVALID_FIELD.do_not_retry()),
@@ -371,30 +371,36 @@ fn fabrics(entry: &[u8; 64]) -> Result<Fabrics, Status> {
 
 // Base 5, by opcode.
 fn admin(opcode: u8, entry: &[u8; 64]) -> Result<Admin, Status> {
-    let [ten, eleven] = [10, 11].map(|number| dword(entry, number));
-    let byte = |dword: u32, number: usize| dword.to_le_bytes()[number];
+    use of_admin::*;
     Ok(match opcode {
-        0x02 => Admin::GetLogPage {
-            page: byte(ten, 0),
-            specific: byte(ten, 1) & 0x7f,
-            retains_event: ten & 1 << 15 != 0,
-            // NUMD, less one, in dwords: its lower half in dword 10.
-            length: (u64::from(ten >> 16 | eleven << 16) + 1) * 4,
-            offset: u64_at(entry, 48),
-            is_index: dword(entry, 14) & 1 << 23 != 0,
-        },
+        0x02 => {
+            // NUMD, less one, in dwords.
+            let dwords = u64::from(NUMDU.get(entry)) << 16 | u64::from(NUMDL.get(entry));
+            Admin::GetLogPage {
+                page: LID.get(entry),
+                specific: LSP.get(entry),
+                retains_event: RAE.get(entry),
+                length: (dwords + 1) * 4,
+                offset: LPO.get(entry),
+                is_index: OT.get(entry),
+            }
+        }
         0x06 => Admin::Identify {
-            structure: byte(ten, 0),
-            controller_id: u16_at(entry, 42),
-            command_set: byte(eleven, 3),
+            structure: CNS.get(entry),
+            controller_id: CNTID.get(entry),
+            command_set: CSI.get(entry),
         },
-        0x08 => Admin::Abort { queue: u16_at(entry, 40), cid: u16_at(entry, 42) },
-        0x09 => {
-            Admin::SetFeatures { feature: byte(ten, 0), saves: ten & 1 << 31 != 0, value: eleven }
-        }
-        0x0a => {
-            Admin::GetFeatures { feature: byte(ten, 0), select: byte(ten, 1) & 7, value: eleven }
-        }
+        0x08 => Admin::Abort { queue: SQID.get(entry), cid: CID.get(entry) },
+        0x09 => Admin::SetFeatures {
+            feature: FID.get(entry),
+            saves: SV.get(entry),
+            value: CDW11.get(entry),
+        },
+        0x0a => Admin::GetFeatures {
+            feature: FID.get(entry),
+            select: SEL.get(entry),
+            value: CDW11.get(entry),
+        },
         0x0c => Admin::AsyncEventRequest,
         0x18 => Admin::KeepAlive,
         _ => return Err(Status::INVALID_OPCODE.do_not_retry()),
@@ -403,30 +409,32 @@ fn admin(opcode: u8, entry: &[u8; 64]) -> Result<Admin, Status> {
 
 // NVM Command Set 3 and Base 7, by opcode.
 fn io(opcode: u8, entry: &[u8; 64]) -> Result<Io, Status> {
-    let [ten, eleven, twelve] = [10, 11, 12].map(|number| dword(entry, number));
+    use of_io::*;
     let range = Range {
-        first: u64_at(entry, 40),
-        count: (twelve & 0xffff) + 1,
-        forced: twelve & 1 << 30 != 0,
+        first: SLBA.get(entry),
+        count: u32::from(NLB.get(entry)) + 1,
+        forced: FUA.get(entry),
     };
-    let (action, ignores_key) = (entry[40] & 7, ten & 1 << 3 != 0);
+    let (action, ignores_key) = (ACTION.get(entry), IEKEY.get(entry));
+    let kind = RTYPE.get(entry);
     Ok(match opcode {
         0x00 => Io::Flush,
         0x01 => Io::Write(range),
         0x02 => Io::Read(range),
         0x05 => Io::Compare(range),
-        0x08 => Io::WriteZeroes { range, deallocates: twelve & 1 << 25 != 0 },
+        0x08 => Io::WriteZeroes { range, deallocates: DEAC.get(entry) },
         0x09 => Io::DatasetManagement {
-            range_count: u16::from(entry[40]) + 1,
-            deallocates: eleven & 1 << 2 != 0,
+            range_count: u16::from(NR.get(entry)) + 1,
+            deallocates: AD.get(entry),
         },
         0x0c => Io::Verify(range),
-        0x0d => Io::ReservationRegister { action, ignores_key, persistence: entry[43] >> 6 },
-        0x0e => {
-            Io::ReservationReport { length: (u64::from(ten) + 1) * 4, is_extended: eleven & 1 != 0 }
-        }
-        0x11 => Io::ReservationAcquire { action, ignores_key, kind: entry[41] },
-        0x15 => Io::ReservationRelease { action, ignores_key, kind: entry[41] },
+        0x0d => Io::ReservationRegister { action, ignores_key, persistence: CPTPL.get(entry) },
+        0x0e => Io::ReservationReport {
+            length: (u64::from(NUMD.get(entry)) + 1) * 4,
+            is_extended: EDS.get(entry),
+        },
+        0x11 => Io::ReservationAcquire { action, ignores_key, kind },
+        0x15 => Io::ReservationRelease { action, ignores_key, kind },
         _ => return Err(Status::INVALID_OPCODE.do_not_retry()),
     })
 }
@@ -435,23 +443,24 @@ impl Completion {
     /// As it lies on the wire.
     #[must_use]
     pub fn write(&self) -> [u8; 16] {
-        let mut entry = [0; 16];
-        put(&mut entry, 0, &self.result.to_le_bytes());
-        put(&mut entry, 8, &self.head.to_le_bytes());
-        put(&mut entry, 12, &self.cid.to_le_bytes());
-        // No phase tag over fabrics (Base 4.2.1).
-        put(&mut entry, 14, &(self.status.bits() << 1).to_le_bytes());
+        use completion::*;
+        let mut entry = [0; BYTES];
+        RESULT.put(&mut entry, self.result);
+        SQHD.put(&mut entry, self.head);
+        CID.put(&mut entry, self.cid);
+        STATUS.put(&mut entry, self.status.bits() << PHASE_BITS);
         entry
     }
 
     /// Reads it.
     #[must_use]
     pub fn read(entry: &[u8; 16]) -> Self {
+        use completion::*;
         Self {
-            cid: u16_at(entry, 12),
-            status: Status::from_bits(u16_at(entry, 14) >> 1),
-            result: u64_at(entry, 0),
-            head: u16_at(entry, 8),
+            cid: CID.get(entry),
+            status: Status::from_bits(STATUS.get(entry) >> PHASE_BITS),
+            result: RESULT.get(entry),
+            head: SQHD.get(entry),
         }
     }
 }

@@ -1,19 +1,14 @@
 //! What a host says of itself, and which subsystem it wants (Base 6.3).
 
-use wire::{array, put, u16_at};
+use wire::{Place as _, Text};
 
+use super::layout::connect::{BYTES, CNTLID, HOSTID, HOSTNQN, SUBNQN};
 use super::status::Status;
 
 /// Bytes of the data of Connect.
-pub const CONNECT_DATA_BYTES: usize = 1024;
+pub const CONNECT_DATA_BYTES: usize = BYTES;
 /// Bytes of a qualified name at most, without the NUL (Base 4.7).
 pub const NQN_BYTES_MAX: usize = 223;
-
-const FIELD_BYTES: usize = 256;
-const HOST_ID_AT: usize = 0;
-const CONTROLLER_ID_AT: usize = 16;
-const SUBSYSTEM_AT: usize = 256;
-const HOST_AT: usize = 512;
 
 /// An NVMe qualified name: 1 to 223 bytes of UTF-8 without NUL (Base 4.7).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -63,17 +58,17 @@ impl ConnectData {
     /// The status and result with which Connect ends: the result says where in the data the first
     /// field is that cannot be (Base 6.3: IPO and IATTR).
     pub fn read(data: &[u8; CONNECT_DATA_BYTES]) -> Result<Self, (Status, u32)> {
-        let name = |at: usize| {
+        let name = |field: Text<256>| {
             // Bit 16 says that the offset is one in the data.
-            let wrong = 1 << 16 | u32::try_from(at).unwrap_or(0);
-            Nqn::read(&data[at..at + FIELD_BYTES])
+            let wrong = 1 << 16 | u32::from(field.byte());
+            Nqn::read(field.get(data))
                 .ok_or((Status::CONNECT_INVALID_PARAMETERS.do_not_retry(), wrong))
         };
         Ok(Self {
-            host_id: array(data, HOST_ID_AT),
-            controller_id: u16_at(data, CONTROLLER_ID_AT),
-            subsystem: name(SUBSYSTEM_AT)?,
-            host: name(HOST_AT)?,
+            host_id: HOSTID.get(data),
+            controller_id: CNTLID.get(data),
+            subsystem: name(SUBNQN)?,
+            host: name(HOSTNQN)?,
         })
     }
 
@@ -81,10 +76,10 @@ impl ConnectData {
     #[must_use]
     pub fn write(&self) -> [u8; CONNECT_DATA_BYTES] {
         let mut data = [0; CONNECT_DATA_BYTES];
-        put(&mut data, HOST_ID_AT, &self.host_id);
-        put(&mut data, CONTROLLER_ID_AT, &self.controller_id.to_le_bytes());
-        put(&mut data, SUBSYSTEM_AT, self.subsystem.0.as_bytes());
-        put(&mut data, HOST_AT, self.host.0.as_bytes());
+        HOSTID.put(&mut data, &self.host_id);
+        CNTLID.put(&mut data, self.controller_id);
+        SUBNQN.put(&mut data, self.subsystem.0.bytes());
+        HOSTNQN.put(&mut data, self.host.0.bytes());
         data
     }
 }
@@ -109,17 +104,16 @@ mod tests {
 
     #[test]
     fn names_that_cannot_be_are_refused_with_their_place() {
-        let wrong = |at: usize, field: &[u8]| {
+        let wrong = |field: Text<256>, name: &[u8]| {
             let mut bytes = data().write();
-            bytes[at..at + FIELD_BYTES].fill(0);
-            put(&mut bytes, at, field);
+            field.put(&mut bytes, name.iter().copied());
             ConnectData::read(&bytes).expect_err("it cannot be")
         };
         let status = Status::CONNECT_INVALID_PARAMETERS.do_not_retry();
-        assert_eq!(wrong(SUBSYSTEM_AT, b""), (status, 0x1_0100), "empty");
-        assert_eq!(wrong(HOST_AT, &[b'x'; 256]), (status, 0x1_0200), "no NUL");
-        assert_eq!(wrong(HOST_AT, &[b'x'; 224]), (status, 0x1_0200), "too long");
-        assert_eq!(wrong(HOST_AT, &[0xff, 0xfe]), (status, 0x1_0200), "not UTF-8");
+        assert_eq!(wrong(SUBNQN, b""), (status, 0x1_0100), "empty");
+        assert_eq!(wrong(HOSTNQN, &[b'x'; 256]), (status, 0x1_0200), "no NUL");
+        assert_eq!(wrong(HOSTNQN, &[b'x'; 224]), (status, 0x1_0200), "too long");
+        assert_eq!(wrong(HOSTNQN, &[0xff, 0xfe]), (status, 0x1_0200), "not UTF-8");
         assert_eq!(Nqn::new("a\0b"), None);
     }
 }

@@ -13,6 +13,8 @@ use super::identify::{
     ControllerData, ControllerKind, IDENTIFY_BYTES, NamespaceData, write_namespace_list,
     write_nvm_controller,
 };
+use super::layout::entry::event;
+use super::layout::identify::controller::{OAES_ANA, OAES_DISCOVERY, OAES_NAMESPACE};
 use super::log::{self, AnaGroup, DiscoveryEntry, Health};
 use super::property::{Change, Properties};
 use super::queue::Slot;
@@ -208,7 +210,8 @@ impl Controller {
             Notice::AnaChange => [0x03, 0x0c],
             Notice::Discovery => [0xf0, 0x70],
         };
-        Some((slot, 2 | information << 8 | page << 16))
+        let what = event::AET.of(event::NOTICE) | event::AEI.of(information);
+        Some((slot, what | event::LID.of(page)))
     }
 
     fn fabrics(&mut self, command: Fabrics, now_ms: u64) -> Reply {
@@ -429,6 +432,12 @@ impl Controller {
     }
 }
 
+/// The log page that says more about what an event request has brought.
+#[must_use]
+pub fn event_page(result: u64) -> u8 {
+    u8::try_from(event::LID.get(result)).unwrap_or(0)
+}
+
 const fn failed(status: Status) -> Reply {
     Reply::Done(status.do_not_retry(), 0)
 }
@@ -444,9 +453,9 @@ const fn room(submission: &Submission) -> u32 {
 /// Where a host says that it wants to know (feature 0Bh; OAES has the same bits).
 const fn bit(notice: Notice) -> u32 {
     match notice {
-        Notice::Namespace(_) => 1 << 8,
-        Notice::AnaChange => 1 << 11,
-        Notice::Discovery => 1 << 31,
+        Notice::Namespace(_) => OAES_NAMESPACE,
+        Notice::AnaChange => OAES_ANA,
+        Notice::Discovery => OAES_DISCOVERY,
     }
 }
 

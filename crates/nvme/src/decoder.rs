@@ -11,11 +11,13 @@
 //!   has been; nothing is kept but one header.
 //! - After a fatal error there is nothing but that error.
 
-use wire::u32_at;
+use wire::Place;
 
+use super::layout::pdu::{
+    COMMON_BYTES, DATAL, DATAO, FLAGS, HLEN, MAXH2CDATA, PDA, PDO, PFV, PLEN, TYPE,
+};
 use super::pdu::{
-    COMMON_BYTES, DIGEST_BYTES, Digests, FatalStatus, HEADER_BYTES_MAX, Header, Kind, Layout,
-    TermReq,
+    DIGEST_BYTES, Digests, FatalStatus, HEADER_BYTES_MAX, Header, Kind, Layout, TermReq, digest_of,
 };
 
 /// Which end of a connection reads.
@@ -254,7 +256,7 @@ impl Decoder {
     // Type, flags, HLEN, PDO, PLEN (TCP 3.6.1). Answers how long the header is.
     fn check_common(&mut self) -> Result<usize, Fatal> {
         let header = &self.header;
-        let kind = Kind::from_byte(header[0]).ok_or(invalid(0))?;
+        let kind = Kind::from_byte(TYPE.get(header)).ok_or_else(|| invalid(TYPE))?;
         let is_ours = match self.end {
             End::Controller => {
                 matches!(kind, Kind::IcReq | Kind::H2cTermReq | Kind::CapsuleCmd | Kind::H2cData)
@@ -267,19 +269,19 @@ impl Decoder {
         let is_term = matches!(kind, Kind::H2cTermReq | Kind::C2hTermReq);
         // Nothing else before them, and they come once (TCP 3.4.1).
         if !is_ours || (is_first == self.layout.is_some() && !is_term) {
-            return Err(Fatal { status: FatalStatus::Sequence, information: 0 });
+            return Err(fatal(FatalStatus::Sequence, TYPE));
         }
-        if header[2] != kind.header_bytes() {
-            return Err(invalid(2));
+        if HLEN.get(header) != kind.header_bytes() {
+            return Err(invalid(HLEN));
         }
         let layout = self.layout();
-        let said = Digests::from_flags(header[1]);
+        let said = Digests::from_flags(FLAGS.get(header));
         if said.header != (layout.digests.header && kind.has_header_digest()) {
-            return Err(invalid(1));
+            return Err(invalid(FLAGS));
         }
-        let (plen, end) = (u32_at(header, 4) as usize, layout.header_end(kind));
+        let (plen, end) = (PLEN.get(header) as usize, layout.header_end(kind));
         if plen < end || (plen > end && !kind.has_data()) {
-            return Err(invalid(4));
+            return Err(invalid(PLEN));
         }
         if plen > end {
             self.check_data(kind, plen, end)?;
@@ -290,31 +292,30 @@ impl Decoder {
 
     // A PDU with data: its digest, where the data begins, how much there is.
     fn check_data(&self, kind: Kind, plen: usize, end: usize) -> Result<(), Fatal> {
-        let (layout, pdo) = (self.layout(), usize::from(self.header[3]));
+        let (layout, pdo) = (self.layout(), usize::from(PDO.get(&self.header)));
         if !kind.has_data_digest() {
             // What a header was that ended a connection, 128 bytes at most (TCP 3.6.2.4).
-            return if plen <= end + HEADER_BYTES_MAX { Ok(()) } else { Err(invalid(4)) };
+            return if plen <= end + HEADER_BYTES_MAX { Ok(()) } else { Err(invalid(PLEN)) };
         }
-        if Digests::from_flags(self.header[1]).data != layout.digests.data {
-            return Err(invalid(1));
+        if Digests::from_flags(FLAGS.get(&self.header)).data != layout.digests.data {
+            return Err(invalid(FLAGS));
         }
         if pdo < end || pdo > plen || !pdo.is_multiple_of(layout.unit()) {
-            return Err(invalid(3));
+            return Err(invalid(PDO));
         }
         // At least a byte of data, or it should have said that there is none.
         if plen <= pdo + layout.data_digest_bytes(kind) {
-            return Err(invalid(4));
+            return Err(invalid(PLEN));
         }
         let length = plen - pdo - layout.data_digest_bytes(kind);
         // MAXH2CDATA is what data may exceed (TCP 3.6.2.4); a capsule is as long as IOCCSZ says.
         match kind {
             Kind::CapsuleCmd if length > self.limits.capsule_data_bytes as usize => {
-                return Err(invalid(4));
+                return Err(invalid(PLEN));
             }
             Kind::CapsuleCmd => {}
             _ if length > self.limits.data_bytes as usize => {
-                let status = FatalStatus::DataLimitExceeded;
-                return Err(Fatal { status, information: 4 });
+                return Err(fatal(FatalStatus::DataLimitExceeded, PLEN));
             }
             _ => {}
         }
@@ -326,13 +327,14 @@ impl Decoder {
         let (kind, layout) = (self.kind, self.layout());
         let hlen = usize::from(kind.header_bytes());
         let end = layout.header_end(kind);
-        if end > hlen && crc32c::crc32c(&self.header[..hlen]) != u32_at(&self.header, hlen) {
-            let information = u32_at(&self.header, hlen);
+        let digest = digest_of(kind);
+        if end > hlen && crc32c::crc32c(&self.header[..hlen]) != digest.get(&self.header) {
+            let information = digest.get(&self.header);
             return Err(Fatal { status: FatalStatus::HeaderDigest, information });
         }
-        let plen = u32_at(&self.header, 4);
+        let plen = PLEN.get(&self.header);
         let begin = match (plen as usize > end, kind.has_data_digest()) {
-            (true, true) => usize::from(self.header[3]),
+            (true, true) => usize::from(PDO.get(&self.header)),
             _ => end,
         };
         let after = if plen as usize > end { layout.data_digest_bytes(kind) } else { 0 };
@@ -350,26 +352,25 @@ impl Decoder {
     }
 }
 
-fn check_fields(header: &Header, bytes: &[u8], data: u32) -> Result<(), Fatal> {
+fn check_fields(header: &Header, bytes: &[u8; HEADER_BYTES_MAX], data: u32) -> Result<(), Fatal> {
     match *header {
         // PFV is 0 (TCP 3.6.2.2), alignments have five bits.
-        Header::IcReq(_) | Header::IcResp(_) if bytes[8] != 0 || bytes[9] != 0 => Err(invalid(8)),
-        Header::IcReq(request) if request.hpda > 31 => Err(invalid(10)),
-        Header::IcResp(response) if response.cpda > 31 => Err(invalid(10)),
+        Header::IcReq(_) | Header::IcResp(_) if PFV.get(bytes) != 0 => Err(invalid(PFV)),
+        Header::IcReq(request) if request.hpda > 31 => Err(invalid(PDA)),
+        Header::IcResp(response) if response.cpda > 31 => Err(invalid(PDA)),
         Header::IcResp(response)
             if response.maxh2cdata < 4096 || !response.maxh2cdata.is_multiple_of(4) =>
         {
-            Err(invalid(12))
+            Err(invalid(MAXH2CDATA))
         }
         Header::H2cData { offset, length, .. } | Header::C2hData { offset, length, .. } => {
-            let out_of_range =
-                |information| Fatal { status: FatalStatus::DataOutOfRange, information };
+            let out_of_range = |field| fatal(FatalStatus::DataOutOfRange, field);
             if length == 0 {
-                Err(out_of_range(16))
+                Err(out_of_range(DATAL))
             } else if length != data {
-                Err(invalid(16))
+                Err(invalid(DATAL))
             } else if offset.checked_add(length).is_none() {
-                Err(out_of_range(12))
+                Err(out_of_range(DATAO))
             } else {
                 Ok(())
             }
@@ -378,8 +379,13 @@ fn check_fields(header: &Header, bytes: &[u8], data: u32) -> Result<(), Fatal> {
     }
 }
 
-const fn invalid(byte: u32) -> Fatal {
-    Fatal { status: FatalStatus::InvalidHeaderField, information: byte }
+/// Because of a field of a header.
+pub(crate) fn fatal(status: FatalStatus, field: impl Place) -> Fatal {
+    Fatal { status, information: field.byte().into() }
+}
+
+fn invalid(field: impl Place) -> Fatal {
+    fatal(FatalStatus::InvalidHeaderField, field)
 }
 
 fn take<'a>(input: &mut &'a [u8], most: usize) -> &'a [u8] {

@@ -1,40 +1,33 @@
 //! What a host asks for, written as a submission queue entry (Base 4.1.1; NVM Command Set 3).
 
-use wire::put;
-
 use super::command::{Admin, Command, Data, Fabrics, Fused, Io, Property, Range, Submission};
-
-/// SGLs are used, for data and for nothing else (Base 4.1.1: PSDT).
-const SGL: u8 = 1 << 6;
-/// Data block in the capsule, at an offset (Base 4.3.2).
-const IN_CAPSULE: u8 = 0x01;
-/// Data block that PDUs of its own move (TCP 3.3.3).
-const TRANSPORT: u8 = 0x5a;
-const FABRICS: u8 = 0x7f;
+use super::layout::entry::{admin as of_admin, fabrics as of_fabrics, io as of_io, submission};
 
 impl Submission {
     /// As it lies on the wire.
     #[must_use]
     pub fn write(&self) -> [u8; 64] {
-        let mut entry = [0; 64];
-        entry[1] = SGL
-            | match self.fused {
-                Fused::No => 0,
-                Fused::First => 1,
-                Fused::Second => 2,
-            };
-        put(&mut entry, 2, &self.cid.to_le_bytes());
-        put(&mut entry, 4, &self.nsid.to_le_bytes());
+        use submission::*;
+        let mut entry = [0; BYTES];
+        PSDT.put(&mut entry, PSDT_SGL);
+        let fused = match self.fused {
+            Fused::No => 0,
+            Fused::First => 1,
+            Fused::Second => 2,
+        };
+        FUSE.put(&mut entry, fused);
+        CID.put(&mut entry, self.cid);
+        NSID.put(&mut entry, self.nsid);
         match self.data {
-            Data::None => entry[39] = TRANSPORT,
+            Data::None => SGL_IDENTIFIER.put(&mut entry, TRANSPORT),
             Data::InCapsule { offset, length } => {
-                put(&mut entry, 24, &offset.to_le_bytes());
-                put(&mut entry, 32, &length.to_le_bytes());
-                entry[39] = IN_CAPSULE;
+                SGL_ADDRESS.put(&mut entry, offset);
+                SGL_LENGTH.put(&mut entry, length);
+                SGL_IDENTIFIER.put(&mut entry, IN_CAPSULE);
             }
             Data::Transport { length } => {
-                put(&mut entry, 32, &length.to_le_bytes());
-                entry[39] = TRANSPORT;
+                SGL_LENGTH.put(&mut entry, length);
+                SGL_IDENTIFIER.put(&mut entry, TRANSPORT);
             }
         }
         match self.command {
@@ -46,137 +39,150 @@ impl Submission {
     }
 }
 
-fn dword(entry: &mut [u8; 64], number: usize, value: u32) {
-    put(entry, number * 4, &value.to_le_bytes());
+/// Puts an identifier into an entry that is complete but for it.
+pub(crate) fn put_cid(entry: &mut [u8; 64], cid: u16) {
+    submission::CID.put(entry, cid);
 }
 
 fn property(entry: &mut [u8; 64], Property { offset, is_wide }: Property) {
-    entry[40] = u8::from(is_wide);
-    put(entry, 44, &offset.to_le_bytes());
+    of_fabrics::SIZE.put(entry, u8::from(is_wide));
+    of_fabrics::OFST.put(entry, offset);
 }
 
 // Base 6.
 fn fabrics(command: Fabrics, entry: &mut [u8; 64]) {
-    entry[0] = FABRICS;
-    entry[4..8].fill(0);
+    use of_fabrics::*;
+    submission::OPC.put(entry, submission::FABRICS);
+    submission::NSID.put(entry, 0);
     match command {
         Fabrics::PropertySet { property: which, value } => {
             property(entry, which);
-            put(entry, 48, &value.to_le_bytes());
+            VALUE.put(entry, value);
         }
         Fabrics::Connect { format, queue, size, attributes, keep_alive_ms } => {
-            entry[4] = 0x01;
-            put(entry, 40, &format.to_le_bytes());
-            put(entry, 42, &queue.to_le_bytes());
-            put(entry, 44, &size.to_le_bytes());
-            entry[46] = attributes;
-            put(entry, 48, &keep_alive_ms.to_le_bytes());
+            FCTYPE.put(entry, 0x01);
+            RECFMT.put(entry, format);
+            QID.put(entry, queue);
+            SQSIZE.put(entry, size);
+            CATTR.put(entry, attributes);
+            KATO.put(entry, keep_alive_ms);
         }
         Fabrics::PropertyGet(which) => {
-            entry[4] = 0x04;
+            FCTYPE.put(entry, 0x04);
             property(entry, which);
         }
         Fabrics::Authentication { is_send, protocol, specific, length } => {
-            entry[4] = if is_send { 0x05 } else { 0x06 };
-            put(entry, 41, &specific.to_le_bytes());
-            entry[43] = protocol;
-            put(entry, 44, &length.to_le_bytes());
+            FCTYPE.put(entry, if is_send { 0x05 } else { 0x06 });
+            SPSP.put(entry, specific);
+            SECP.put(entry, protocol);
+            TL.put(entry, length);
         }
-        Fabrics::Disconnect => entry[4] = 0x08,
+        Fabrics::Disconnect => FCTYPE.put(entry, 0x08),
     }
 }
 
 // Base 5.
 fn admin(command: Admin, entry: &mut [u8; 64]) {
-    match command {
+    use of_admin::*;
+    let opcode = match command {
         Admin::GetLogPage { page, specific, retains_event, length, offset, is_index } => {
-            entry[0] = 0x02;
             let dwords = length / 4 - 1;
             let [low, high] = [dwords & 0xffff, dwords >> 16 & 0xffff]
-                .map(|half| u32::try_from(half).unwrap_or(0));
-            let kind = u32::from(page) | u32::from(specific) << 8 | u32::from(retains_event) << 15;
-            dword(entry, 10, kind | low << 16);
-            dword(entry, 11, high);
-            put(entry, 48, &offset.to_le_bytes());
-            dword(entry, 14, u32::from(is_index) << 23);
+                .map(|half| u16::try_from(half).unwrap_or(0));
+            LID.put(entry, page);
+            LSP.put(entry, specific);
+            RAE.put(entry, retains_event);
+            NUMDL.put(entry, low);
+            NUMDU.put(entry, high);
+            LPO.put(entry, offset);
+            OT.put(entry, is_index);
+            0x02
         }
         Admin::Identify { structure, controller_id, command_set } => {
-            entry[0] = 0x06;
-            dword(entry, 10, u32::from(structure) | u32::from(controller_id) << 16);
-            dword(entry, 11, u32::from(command_set) << 24);
+            CNS.put(entry, structure);
+            CNTID.put(entry, controller_id);
+            CSI.put(entry, command_set);
+            0x06
         }
         Admin::Abort { queue, cid } => {
-            entry[0] = 0x08;
-            dword(entry, 10, u32::from(queue) | u32::from(cid) << 16);
+            SQID.put(entry, queue);
+            CID.put(entry, cid);
+            0x08
         }
         Admin::SetFeatures { feature, saves, value } => {
-            entry[0] = 0x09;
-            dword(entry, 10, u32::from(feature) | u32::from(saves) << 31);
-            dword(entry, 11, value);
+            FID.put(entry, feature);
+            SV.put(entry, saves);
+            CDW11.put(entry, value);
+            0x09
         }
         Admin::GetFeatures { feature, select, value } => {
-            entry[0] = 0x0a;
-            dword(entry, 10, u32::from(feature) | u32::from(select) << 8);
-            dword(entry, 11, value);
+            FID.put(entry, feature);
+            SEL.put(entry, select);
+            CDW11.put(entry, value);
+            0x0a
         }
-        Admin::AsyncEventRequest => entry[0] = 0x0c,
-        Admin::KeepAlive => entry[0] = 0x18,
-    }
+        Admin::AsyncEventRequest => 0x0c,
+        Admin::KeepAlive => 0x18,
+    };
+    submission::OPC.put(entry, opcode);
 }
 
-fn range(entry: &mut [u8; 64], range: Range, flags: u32) {
-    put(entry, 40, &range.first.to_le_bytes());
-    dword(entry, 12, (range.count - 1) & 0xffff | u32::from(range.forced) << 30 | flags);
+fn range(entry: &mut [u8; 64], range: Range) {
+    of_io::SLBA.put(entry, range.first);
+    // Its lowest 16 bits.
+    of_io::NLB.put(entry, u16::try_from((range.count - 1) & 0xffff).unwrap_or(u16::MAX));
+    of_io::FUA.put(entry, range.forced);
 }
 
 // NVM Command Set 3 and Base 7.
 fn io(command: Io, entry: &mut [u8; 64]) {
-    let mut reservation = |opcode: u8, action: u8, ignores_key: bool, kind: u8| {
-        entry[0] = opcode;
-        entry[40] = action | u8::from(ignores_key) << 3;
-        entry[41] = kind;
-    };
+    use of_io::*;
     match command {
-        Io::Flush => entry[0] = 0x00,
-        Io::Write(blocks) => {
-            entry[0] = 0x01;
-            range(entry, blocks, 0);
-        }
-        Io::Read(blocks) => {
-            entry[0] = 0x02;
-            range(entry, blocks, 0);
-        }
-        Io::Compare(blocks) => {
-            entry[0] = 0x05;
-            range(entry, blocks, 0);
+        Io::Flush | Io::ReservationReport { .. } | Io::DatasetManagement { .. } => {}
+        Io::Write(blocks) | Io::Read(blocks) | Io::Compare(blocks) | Io::Verify(blocks) => {
+            range(entry, blocks);
         }
         Io::WriteZeroes { range: blocks, deallocates } => {
-            entry[0] = 0x08;
-            range(entry, blocks, u32::from(deallocates) << 25);
+            range(entry, blocks);
+            DEAC.put(entry, deallocates);
         }
-        Io::DatasetManagement { range_count, deallocates } => {
-            entry[0] = 0x09;
-            dword(entry, 10, u32::from(range_count.max(1) - 1) & 0xff);
-            dword(entry, 11, u32::from(deallocates) << 2);
-        }
-        Io::Verify(blocks) => {
-            entry[0] = 0x0c;
-            range(entry, blocks, 0);
-        }
-        Io::ReservationRegister { action, ignores_key, persistence } => {
-            reservation(0x0d, action, ignores_key, 0);
-            entry[43] = persistence << 6;
-        }
-        Io::ReservationReport { length, is_extended } => {
-            entry[0] = 0x0e;
-            dword(entry, 10, u32::try_from(length / 4 - 1).unwrap_or(u32::MAX));
-            dword(entry, 11, u32::from(is_extended));
-        }
-        Io::ReservationAcquire { action, ignores_key, kind } => {
-            reservation(0x11, action, ignores_key, kind);
-        }
-        Io::ReservationRelease { action, ignores_key, kind } => {
-            reservation(0x15, action, ignores_key, kind);
+        Io::ReservationRegister { action, ignores_key, .. }
+        | Io::ReservationAcquire { action, ignores_key, .. }
+        | Io::ReservationRelease { action, ignores_key, .. } => {
+            ACTION.put(entry, action);
+            IEKEY.put(entry, ignores_key);
         }
     }
+    let opcode = match command {
+        Io::Flush => 0x00,
+        Io::Write(_) => 0x01,
+        Io::Read(_) => 0x02,
+        Io::Compare(_) => 0x05,
+        Io::WriteZeroes { .. } => 0x08,
+        Io::DatasetManagement { range_count, deallocates } => {
+            // 256 at most.
+            NR.put(entry, u8::try_from((range_count.max(1) - 1) & 0xff).unwrap_or(u8::MAX));
+            AD.put(entry, deallocates);
+            0x09
+        }
+        Io::Verify(_) => 0x0c,
+        Io::ReservationRegister { persistence, .. } => {
+            CPTPL.put(entry, persistence);
+            0x0d
+        }
+        Io::ReservationReport { length, is_extended } => {
+            NUMD.put(entry, u32::try_from(length / 4 - 1).unwrap_or(u32::MAX));
+            EDS.put(entry, is_extended);
+            0x0e
+        }
+        Io::ReservationAcquire { kind, .. } => {
+            RTYPE.put(entry, kind);
+            0x11
+        }
+        Io::ReservationRelease { kind, .. } => {
+            RTYPE.put(entry, kind);
+            0x15
+        }
+    };
+    submission::OPC.put(entry, opcode);
 }

@@ -1,9 +1,11 @@
 //! What a controller and its namespaces say of themselves, as a host reads it (Base 5.1.13, 5.1.12;
 //! NVM Command Set 4.1.5): anything may be in there.
 
-use wire::{Opening, array, read_opening, u16_at, u32_at, u64_at};
+use wire::{Opening, read_opening};
 
-use super::identify::{IDENTIFY_BYTES, OPENING_AT};
+use super::identify::IDENTIFY_BYTES;
+use super::layout::identify::{controller, descriptor, list, namespace};
+use super::layout::log::ana;
 use super::log::{AnaGroup, AnaState, text};
 
 /// A controller, read from CNS 01h (Base 5.1.13.2.1). What is no printable text has been replaced
@@ -110,59 +112,61 @@ pub struct AnaPage {
 }
 
 /// Bytes of the header of the access state page, and of a group in it without its namespaces.
-pub const ANA_HEADER_BYTES: usize = 16;
+pub const ANA_HEADER_BYTES: usize = ana::HEADER_BYTES;
 /// See [`ANA_HEADER_BYTES`].
-pub const ANA_GROUP_BYTES: usize = 32;
+pub const ANA_GROUP_BYTES: usize = ana::GROUP_BYTES;
 
 impl FoundController {
     /// Reads CNS 01h.
     #[must_use]
     pub fn read(data: &[u8; IDENTIFY_BYTES]) -> Self {
-        // CMIC bit 3: it reports access states.
-        let ana = (data[76] & 1 << 3 != 0).then(|| FoundAna {
-            transition_s: data[342],
-            capabilities: data[343],
-            group_count: u32_at(data, 348),
+        use controller::*;
+        let ana = (CMIC.get(data) & CMIC_ANA != 0).then(|| FoundAna {
+            transition_s: ANATT.get(data),
+            capabilities: ANACAP.get(data),
+            group_count: NANAGRPID.get(data),
         });
         Self {
-            id: u16_at(data, 78),
-            kind: data[111],
-            version: u32_at(data, 80),
-            serial: text(&data[4..24]),
-            model: text(&data[24..64]),
-            firmware: text(&data[64..72]),
-            subsystem: text(&data[768..1024]),
-            sharing: data[76],
-            transfer_shift: data[77],
-            events: u32_at(data, 92),
-            optional_commands: u16_at(data, 520),
-            volatile_cache: data[525],
-            keep_alive_steps: u16_at(data, 320),
-            quiesce_ms: u16_at(data, 386),
-            commands_max: u16_at(data, 514),
-            namespaces_max: u32_at(data, 516),
+            id: CNTLID.get(data),
+            kind: CNTRLTYPE.get(data),
+            version: VER.get(data),
+            serial: text(SN.get(data)),
+            model: text(MN.get(data)),
+            firmware: text(FR.get(data)),
+            subsystem: text(SUBNQN.get(data)),
+            sharing: CMIC.get(data),
+            transfer_shift: MDTS.get(data),
+            events: OAES.get(data),
+            optional_commands: ONCS.get(data),
+            volatile_cache: VWC.get(data),
+            keep_alive_steps: KAS.get(data),
+            quiesce_ms: CQT.get(data),
+            commands_max: MAXCMD.get(data),
+            namespaces_max: NN.get(data),
             ana,
-            // In units of 16 bytes, of which the entry takes four.
-            capsule_bytes: u32_at(data, 1792).saturating_sub(4).saturating_mul(16),
+            capsule_bytes: IOCCSZ
+                .get(data)
+                .saturating_sub(ENTRY_UNITS)
+                .saturating_mul(CAPSULE_UNIT),
         }
     }
 
     /// ONCS: Dataset Management is done.
     #[must_use]
     pub const fn has_dataset_management(&self) -> bool {
-        self.optional_commands & 1 << 2 != 0
+        self.optional_commands & controller::ONCS_DATASET_MANAGEMENT != 0
     }
 
     /// ONCS: Write Zeroes is done.
     #[must_use]
     pub const fn has_write_zeroes(&self) -> bool {
-        self.optional_commands & 1 << 3 != 0
+        self.optional_commands & controller::ONCS_WRITE_ZEROES != 0
     }
 
     /// VWC: what was written may be lost with the power until it is flushed.
     #[must_use]
     pub const fn has_volatile_cache(&self) -> bool {
-        self.volatile_cache & 1 != 0
+        self.volatile_cache & controller::VWC_PRESENT != 0
     }
 }
 
@@ -170,35 +174,35 @@ impl FoundNamespace {
     /// Reads CNS 00h.
     #[must_use]
     pub fn read(data: &[u8; IDENTIFY_BYTES]) -> Self {
-        // FLBAS: bits 6:5 stand above bits 3:0.
-        let format = usize::from(data[26] & 0xf | data[26] >> 1 & 0x30);
-        let format = 128 + 4 * format;
+        use namespace::*;
+        let format = u16::from(FLBAS_LOW.get(data) | FLBAS_HIGH.get(data) << 4) * LBAF_BYTES;
+        let (nguid, eui64) = (NGUID.get(data), EUI64.get(data));
         Self {
-            block_count: u64_at(data, 0),
-            capacity_blocks: u64_at(data, 8),
-            used_blocks: u64_at(data, 16),
-            block_shift: data[format + 2],
-            metadata_bytes: u16_at(data, format),
-            is_shared: data[30] & 1 != 0,
-            reservation_kinds: data[31],
-            deallocation: data[33],
-            is_write_protected: data[99] & 1 != 0,
-            ana_group: u32_at(data, 92),
-            ids: NamespaceIds { nguid: array(data, 104), eui64: array(data, 120), uuid: [0; 16] },
-            opening: read_opening(&data[OPENING_AT..]),
+            block_count: NSZE.get(data),
+            capacity_blocks: NCAP.get(data),
+            used_blocks: NUSE.get(data),
+            block_shift: LBADS.later(format).get(data),
+            metadata_bytes: MS.later(format).get(data),
+            is_shared: NMIC_SHARED.get(data),
+            reservation_kinds: RESCAP.get(data),
+            deallocation: DLFEAT.get(data),
+            is_write_protected: NSATTR_PROTECTED.get(data),
+            ana_group: ANAGRPID.get(data),
+            ids: NamespaceIds { nguid, eui64, uuid: [0; 16] },
+            opening: read_opening(&VS.get(data)),
         }
     }
 
     /// DLFEAT: blocks that were given back are read as zeros.
     #[must_use]
     pub const fn reads_zeros(&self) -> bool {
-        self.deallocation & 7 == 1
+        self.deallocation & namespace::DLFEAT_READ == namespace::DLFEAT_READS_ZEROS
     }
 
     /// DLFEAT: Write Zeroes may give blocks back.
     #[must_use]
     pub const fn zeroes_deallocate(&self) -> bool {
-        self.deallocation & 1 << 3 != 0
+        self.deallocation & namespace::DLFEAT_WRITE_ZEROES != 0
     }
 }
 
@@ -206,15 +210,17 @@ impl NamespaceIds {
     /// Adds what CNS 03h has (Base 5.1.13.2.3).
     #[must_use]
     pub fn with_descriptors(mut self, data: &[u8; IDENTIFY_BYTES]) -> Self {
+        use descriptor::*;
         let mut rest = &data[..];
-        while let [kind, length, _, _, after @ ..] = rest {
-            let Some((id, next)) = after.split_at_checked(usize::from(*length)) else { break };
-            match (kind, id) {
+        while let Some((header, after)) = rest.split_at_checked(HEADER_BYTES) {
+            let length = usize::from(NIDL.get(header));
+            let Some((id, next)) = after.split_at_checked(length) else { break };
+            match (NIDT.get(header), id) {
                 // NIDL of 0: there are no more.
                 (_, []) => break,
-                (1, id) if id.len() == 8 => self.eui64.copy_from_slice(id),
-                (2, id) if id.len() == 16 => self.nguid.copy_from_slice(id),
-                (3, id) if id.len() == 16 => self.uuid.copy_from_slice(id),
+                (EUI64, id) if id.len() == 8 => self.eui64.copy_from_slice(id),
+                (NGUID, id) if id.len() == 16 => self.nguid.copy_from_slice(id),
+                (UUID, id) if id.len() == 16 => self.uuid.copy_from_slice(id),
                 _ => {}
             }
             rest = next;
@@ -232,8 +238,7 @@ impl NamespaceIds {
 /// Reads CNS 02h: identifiers of namespaces, up to the first 0 (Base 5.1.13.2.2).
 #[must_use]
 pub fn read_namespace_list(data: &[u8; IDENTIFY_BYTES]) -> Vec<u32> {
-    let all = data.chunks_exact(4).map(|entry| u32_at(entry, 0));
-    all.take_while(|&nsid| nsid != 0).collect()
+    namespaces(data).take_while(|&nsid| nsid != 0).collect()
 }
 
 /// Reads 0Ch, or the first part of it (Base 5.1.12.1.13); `None` if there is not even its header.
@@ -241,26 +246,30 @@ pub fn read_namespace_list(data: &[u8; IDENTIFY_BYTES]) -> Vec<u32> {
 pub fn read_ana(page: &[u8]) -> Option<AnaPage> {
     let (header, mut rest) = page.split_at_checked(ANA_HEADER_BYTES)?;
     let mut groups = Vec::new();
-    for _ in 0..u16_at(header, 8) {
+    for _ in 0..ana::NAGD.get(header) {
         let Some((group, after)) = rest.split_at_checked(ANA_GROUP_BYTES) else { break };
-        let count = usize::try_from(u32_at(group, 4)).unwrap_or(usize::MAX);
-        let bytes = count.saturating_mul(4);
-        let Some((namespaces, next)) = after.split_at_checked(bytes) else { break };
+        let count = usize::try_from(ana::NNV.get(group)).unwrap_or(usize::MAX);
+        let bytes = count.saturating_mul(list::ENTRY_BYTES);
+        let Some((those, next)) = after.split_at_checked(bytes) else { break };
         groups.push(AnaGroup {
-            id: u32_at(group, 0),
-            change_count: u64_at(group, 8),
-            state: AnaState::read(group[16]),
-            namespaces: namespaces.chunks_exact(4).map(|entry| u32_at(entry, 0)).collect(),
+            id: ana::AGID.get(group),
+            change_count: ana::GROUP_CHGC.get(group),
+            state: AnaState::read(ana::ANAS.get(group)),
+            namespaces: namespaces(those).collect(),
         });
         rest = next;
     }
-    Some(AnaPage { change_count: u64_at(header, 0), groups })
+    Some(AnaPage { change_count: ana::CHGC.get(header), groups })
+}
+
+fn namespaces(list: &[u8]) -> impl Iterator<Item = u32> {
+    list.chunks_exact(list::ENTRY_BYTES).map(|entry| list::NSID.get(entry))
 }
 
 impl AnaState {
     // What is not known cannot be used now.
-    const fn read(byte: u8) -> Self {
-        match byte & 0xf {
+    const fn read(number: u8) -> Self {
+        match number {
             1 => Self::Optimized,
             2 => Self::NonOptimized,
             4 => Self::PersistentLoss,

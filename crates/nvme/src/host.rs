@@ -10,7 +10,9 @@
 //! - What a controller sends that nobody asked for ends the connection.
 
 use super::command::Completion;
-use super::decoder::{Decoder, End, Event, Fatal, Limits};
+use super::decoder::{Decoder, End, Event, Fatal, Limits, fatal};
+use super::entry::put_cid;
+use super::layout::pdu::{CCCID, DATAL, DATAO, DGST};
 use super::pdu::{Digests, FatalStatus, Header, IcReq, Layout, data_digest};
 use super::status::Status;
 
@@ -107,7 +109,7 @@ impl HostQueue {
         out: &mut Vec<u8>,
     ) -> Option<u16> {
         let cid = self.free.pop()?;
-        entry[2..4].copy_from_slice(&cid.to_le_bytes());
+        put_cid(&mut entry, cid);
         let outstanding = Outstanding { transfer, moved: 0, wanted: None, is_intact: true };
         self.commands[usize::from(cid)] = Some(outstanding);
         self.append(Header::CapsuleCmd(entry), data, out);
@@ -166,10 +168,7 @@ impl HostQueue {
             Header::IcResp(response) => {
                 // Neither more nor fewer than were wanted (TCP 3.6.2.3).
                 if response.digests != self.wanted {
-                    return Err(Fatal {
-                        status: FatalStatus::UnsupportedParameter,
-                        information: 11,
-                    });
+                    return Err(fatal(FatalStatus::UnsupportedParameter, DGST));
                 }
                 let digests = response.digests;
                 self.layout = Layout { digests, alignment: response.cpda };
@@ -196,7 +195,7 @@ impl HostQueue {
     }
 
     fn command(&mut self, cid: u16) -> Result<&mut Outstanding, Fatal> {
-        let unknown = Fatal { status: FatalStatus::Sequence, information: 8 };
+        let unknown = fatal(FatalStatus::Sequence, CCCID);
         self.commands.get_mut(usize::from(cid)).and_then(Option::as_mut).ok_or(unknown)
     }
 
@@ -204,14 +203,14 @@ impl HostQueue {
     fn begin_data(&mut self, cid: u16, offset: u32, length: u32, ends: bool) -> Result<(), Fatal> {
         let command = self.command(cid)?;
         let Transfer::Receive(room) = command.transfer else {
-            return Err(Fatal { status: FatalStatus::Sequence, information: 8 });
+            return Err(fatal(FatalStatus::Sequence, CCCID));
         };
         let out_of_range = FatalStatus::DataOutOfRange;
         if offset != command.moved {
-            return Err(Fatal { status: out_of_range, information: 12 });
+            return Err(fatal(out_of_range, DATAO));
         }
         if length > room - command.moved {
-            return Err(Fatal { status: out_of_range, information: 16 });
+            return Err(fatal(out_of_range, DATAL));
         }
         command.moved += length;
         self.coming = Some((cid, offset, ends));
@@ -228,17 +227,17 @@ impl HostQueue {
     ) -> Result<Answer<'a>, Fatal> {
         let command = self.command(cid)?;
         let Transfer::Send(all) = command.transfer else {
-            return Err(Fatal { status: FatalStatus::Sequence, information: 8 });
+            return Err(fatal(FatalStatus::Sequence, CCCID));
         };
         if command.wanted.is_some() {
-            return Err(Fatal { status: FatalStatus::DataLimitExceeded, information: 8 });
+            return Err(fatal(FatalStatus::DataLimitExceeded, CCCID));
         }
         let out_of_range = FatalStatus::DataOutOfRange;
         if offset != command.moved {
-            return Err(Fatal { status: out_of_range, information: 12 });
+            return Err(fatal(out_of_range, DATAO));
         }
         if length == 0 || length > all - command.moved {
-            return Err(Fatal { status: out_of_range, information: 16 });
+            return Err(fatal(out_of_range, DATAL));
         }
         command.moved += length;
         command.wanted = Some((ttag, command.moved));

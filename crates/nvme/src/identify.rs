@@ -1,20 +1,18 @@
 //! What a controller and its namespaces say of themselves (Base 5.1.13; NVM Command Set 4.1.5).
 
-use wire::{Opening, put, write_opening};
+use wire::{Opening, write_opening};
 
 use super::connect::Nqn;
+use super::layout::identify::nvm_controller;
+use super::layout::identify::{BYTES, controller, descriptor, independent, list, namespace};
 use super::property::VERSION;
 
 /// Bytes of every structure.
-pub const IDENTIFY_BYTES: usize = 4096;
-/// Where what is the vendor's begins in CNS 00h.
-pub(crate) const OPENING_AT: usize = 384;
+pub const IDENTIFY_BYTES: usize = BYTES;
 /// VSL: Verify reads 4 KiB shifted by this at most.
 const VERIFY_SHIFT: u8 = 11;
 /// Bytes that Verify reads at most.
 pub const VERIFY_BYTES: u32 = 4096 << VERIFY_SHIFT;
-/// Namespace identifiers in a list at most.
-const LIST_MAX: usize = IDENTIFY_BYTES / 4;
 
 /// What a controller is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,69 +89,74 @@ impl ControllerData<'_> {
     /// CNS 01h (Base 5.1.13.2.1).
     #[must_use]
     pub fn write(&self) -> [u8; IDENTIFY_BYTES] {
+        use controller::*;
         let mut data = [0; IDENTIFY_BYTES];
         let has_ana = self.ana_groups > 0;
-        put_text(&mut data[4..24], self.serial);
-        put_text(&mut data[24..64], self.model);
-        put_text(&mut data[64..72], self.firmware);
-        // CMIC: several ports, several controllers, access states.
-        data[76] = 1 | 1 << 1 | u8::from(has_ana) << 3;
-        data[77] = self.transfer_shift;
-        put(&mut data, 78, &self.id.to_le_bytes());
-        put(&mut data, 80, &VERSION.to_le_bytes());
-        put(&mut data, 92, &self.events().to_le_bytes());
-        // CTRATT: host identifiers have 128 bits.
-        put(&mut data, 96, &1_u32.to_le_bytes());
-        let [kind, is_io] = match self.kind {
-            ControllerKind::Io => [1, 1],
-            ControllerKind::Discovery => [2, 0],
-        };
-        data[111] = kind;
-        // ACL: aborts at once, less one.
-        data[258] = 3;
-        data[259] = self.event_requests;
-        // FRMW: one slot, which is read-only.
-        data[260] = (1 << 1 | 1) * is_io;
-        // LPA: commands supported and effects; extended data (offsets); the pages that say what is
-        // supported, with the scope of each.
-        data[261] = 1 << 1 | 1 << 2 | 1 << 5;
-        // KAS: keep-alive times in steps of 100 ms.
-        put(&mut data, 320, &1_u16.to_le_bytes());
+        SN.put(&mut data, printable(self.serial));
+        MN.put(&mut data, printable(self.model));
+        FR.put(&mut data, printable(self.firmware));
+        let access_states = if has_ana { CMIC_ANA } else { 0 };
+        CMIC.put(&mut data, CMIC_PORTS | CMIC_CONTROLLERS | access_states);
+        MDTS.put(&mut data, self.transfer_shift);
+        CNTLID.put(&mut data, self.id);
+        VER.put(&mut data, VERSION);
+        OAES.put(&mut data, self.events());
+        CTRATT.put(&mut data, CTRATT_HIDS);
+        // Aborts at once, less one.
+        ACL.put(&mut data, 3);
+        AERL.put(&mut data, self.event_requests);
+        LPA.put(&mut data, LPA_EFFECTS | LPA_EXTENDED | LPA_SUPPORTED);
+        // Keep-alive times in steps of 100 ms.
+        KAS.put(&mut data, 1);
         if has_ana {
-            // ANATT in seconds; ANACAP: every state.
-            data[342] = 10;
-            data[343] = 0x1f;
-            put(&mut data, 344, &self.ana_groups.to_le_bytes());
-            put(&mut data, 348, &self.ana_groups.to_le_bytes());
-            // MNAN: Linux sizes the access state page by it, and refuses 0.
-            put(&mut data, 540, &self.namespaces_max.to_le_bytes());
+            // Seconds, and every state.
+            ANATT.put(&mut data, 10);
+            ANACAP.put(&mut data, 0x1f);
+            ANAGRPMAX.put(&mut data, self.ana_groups);
+            NANAGRPID.put(&mut data, self.ana_groups);
+            // Linux sizes the access state page by it, and refuses 0.
+            MNAN.put(&mut data, self.namespaces_max);
         }
-        // SQES, CQES: 64 and 16 bytes, least and most.
-        (data[512], data[513]) = (0x66 * is_io, 0x44 * is_io);
-        put(&mut data, 514, &self.commands_max.to_le_bytes());
-        put(&mut data, 516, &(self.namespaces_max * u32::from(is_io)).to_le_bytes());
-        // ONCS: Compare, Dataset Management, Write Zeroes, reservations, Verify.
-        let optional = 1 | 1 << 2 | 1 << 3 | u16::from(self.has_reservations) << 5 | 1 << 7;
-        put(&mut data, 520, &(optional * u16::from(is_io)).to_le_bytes());
-        // FUSES: Compare and Write.
-        put(&mut data, 522, &u16::from(is_io).to_le_bytes());
-        // VWC: Flush of all namespaces is done (bits 2:1 = 3); bit 0: there is a cache.
-        data[525] = (3 << 1 | u8::from(self.has_volatile_cache)) * is_io;
-        // SGLS: supported; transport data blocks (bit 21); offsets in the capsule (bit 20).
-        put(&mut data, 536, &(1_u32 | 1 << 20 | 1 << 21).to_le_bytes());
-        put(&mut data, 768, self.subsystem.as_str().as_bytes());
-        // IOCCSZ, IORCSZ in units of 16 bytes; ICDOFF is 0, one descriptor (MSDBD).
-        put(&mut data, 1792, &(4 + self.capsule_data_bytes / 16).to_le_bytes());
-        put(&mut data, 1796, &1_u32.to_le_bytes());
-        data[1803] = 1;
+        MAXCMD.put(&mut data, self.commands_max);
+        SGLS.put(&mut data, SGLS_SUPPORTED | SGLS_OFFSET | SGLS_TRANSPORT);
+        SUBNQN.put(&mut data, self.subsystem.as_str().bytes());
+        // ICDOFF is 0, and there is one descriptor.
+        IOCCSZ.put(&mut data, ENTRY_UNITS + self.capsule_data_bytes / CAPSULE_UNIT);
+        IORCSZ.put(&mut data, 1);
+        MSDBD.put(&mut data, 1);
+        match self.kind {
+            ControllerKind::Discovery => CNTRLTYPE.put(&mut data, TYPE_DISCOVERY),
+            ControllerKind::Io => self.write_io(&mut data),
+        }
         data
     }
 
-    // OAES: namespace attributes, access states; for discovery its log page (Base 5.1.13.2.1).
+    // What only controllers have that read and write.
+    fn write_io(&self, data: &mut [u8; IDENTIFY_BYTES]) {
+        use controller::*;
+        CNTRLTYPE.put(data, TYPE_IO);
+        // One slot, which is read-only.
+        FRMW.put(data, 1 << 1 | 1);
+        // 64 and 16 bytes, least and most.
+        SQES.put(data, 0x66);
+        CQES.put(data, 0x44);
+        NN.put(data, self.namespaces_max);
+        let reservations = if self.has_reservations { ONCS_RESERVATIONS } else { 0 };
+        let optional = ONCS_COMPARE | ONCS_DATASET_MANAGEMENT | ONCS_WRITE_ZEROES | ONCS_VERIFY;
+        ONCS.put(data, optional | reservations);
+        FUSES.put(data, FUSES_COMPARE_AND_WRITE);
+        let cache = if self.has_volatile_cache { VWC_PRESENT } else { 0 };
+        VWC.put(data, VWC_FLUSH_ALL | cache);
+    }
+
+    // OAES: what there are notices of.
     const fn events(&self) -> u32 {
         match self.kind {
-            ControllerKind::Io => 1 << 8 | ((self.ana_groups > 0) as u32) << 11,
-            ControllerKind::Discovery => 1 << 31,
+            ControllerKind::Io if self.ana_groups > 0 => {
+                controller::OAES_NAMESPACE | controller::OAES_ANA
+            }
+            ControllerKind::Io => controller::OAES_NAMESPACE,
+            ControllerKind::Discovery => controller::OAES_DISCOVERY,
         }
     }
 }
@@ -162,62 +165,63 @@ impl NamespaceData {
     /// CNS 00h (NVM Command Set 4.1.5.1).
     #[must_use]
     pub fn write(&self) -> [u8; IDENTIFY_BYTES] {
+        use namespace::*;
         let mut data = [0; IDENTIFY_BYTES];
-        // NSZE, NCAP, NUSE: nothing is thin for the host.
-        for at in [0, 8, 16] {
-            put(&mut data, at, &self.block_count.to_le_bytes());
+        // Nothing is thin for the host.
+        for field in [NSZE, NCAP, NUSE] {
+            field.put(&mut data, self.block_count);
         }
-        // NSFEAT: atomic units of its own (bit 1), preferred sizes (bit 4).
         let has_preference = self.optimal_write_blocks > 0;
-        data[24] = 1 << 1 | u8::from(has_preference) << 4;
-        data[30] = u8::from(self.is_shared);
-        data[31] = self.reservation_kinds;
-        // DLFEAT: what reads of blocks given back see; Write Zeroes may give back.
-        data[33] = u8::from(self.discards_to_zero) | u8::from(self.discards_to_zero) << 3;
-        // NAWUN, NAWUPF, NACWU.
-        for at in [34, 36, 38] {
-            put(&mut data, at, &self.atomic_blocks.to_le_bytes());
+        let preferred = if has_preference { NSFEAT_PREFERRED } else { 0 };
+        NSFEAT.put(&mut data, NSFEAT_ATOMIC | preferred);
+        NMIC_SHARED.put(&mut data, self.is_shared);
+        RESCAP.put(&mut data, self.reservation_kinds);
+        let zeros = DLFEAT_READS_ZEROS | DLFEAT_WRITE_ZEROES;
+        DLFEAT.put(&mut data, if self.discards_to_zero { zeros } else { 0 });
+        for field in [NAWUN, NAWUPF, NACWU] {
+            field.put(&mut data, self.atomic_blocks);
         }
         if has_preference {
-            // NPWG, NPWA, NPDG, NPDA, NOWS.
-            for at in [64, 66, 68, 70, 72] {
-                put(&mut data, at, &self.optimal_write_blocks.to_le_bytes());
+            for field in [NPWG, NPWA, NPDG, NPDA, NOWS] {
+                field.put(&mut data, self.optimal_write_blocks);
             }
         }
-        put(&mut data, 92, &self.ana_group.to_le_bytes());
-        // NSATTR: write protected.
-        data[99] = u8::from(self.is_read_only);
-        put(&mut data, 104, &self.nguid);
-        // The one format: no metadata, LBADS.
-        data[130] = self.block_shift;
-        put(&mut data, OPENING_AT, &write_opening(&self.opening));
+        ANAGRPID.put(&mut data, self.ana_group);
+        NSATTR_PROTECTED.put(&mut data, self.is_read_only);
+        NGUID.put(&mut data, &self.nguid);
+        // The one format has no metadata.
+        LBADS.put(&mut data, self.block_shift);
+        VS.put(&mut data, &write_opening(&self.opening));
         data
     }
 
     /// CNS 08h: what does not depend on the command set (Base 5.1.13.2.8).
     #[must_use]
     pub fn write_independent(&self) -> [u8; IDENTIFY_BYTES] {
+        use independent::*;
         let mut data = [0; IDENTIFY_BYTES];
-        // NMIC, RESCAP, ANAGRPID, NSATTR.
-        (data[1], data[2]) = (u8::from(self.is_shared), self.reservation_kinds);
-        put(&mut data, 4, &self.ana_group.to_le_bytes());
-        data[8] = u8::from(self.is_read_only);
-        // NSTAT: it is ready.
-        data[14] = 1;
+        NMIC_SHARED.put(&mut data, self.is_shared);
+        RESCAP.put(&mut data, self.reservation_kinds);
+        ANAGRPID.put(&mut data, self.ana_group);
+        NSATTR_PROTECTED.put(&mut data, self.is_read_only);
+        NSTAT_READY.put(&mut data, true);
         data
     }
 
     /// CNS 03h: its identifiers (Base 5.1.13.2.3).
     #[must_use]
     pub fn write_descriptors(&self) -> [u8; IDENTIFY_BYTES] {
+        use descriptor::*;
         let mut data = [0; IDENTIFY_BYTES];
-        let mut at = 0;
+        let mut rest = &mut data[..];
         let nvm = [0];
-        for (kind, id) in [(2, &self.nguid[..]), (3, &self.uuid), (4, &nvm)] {
+        for (kind, id) in [(NGUID, &self.nguid[..]), (UUID, &self.uuid), (CSI, &nvm)] {
+            let (one, after) = rest.split_at_mut(HEADER_BYTES + id.len());
+            NIDT.put(one, kind);
             // None is longer than 16 bytes.
-            (data[at], data[at + 1]) = (kind, u8::try_from(id.len()).unwrap_or(0));
-            put(&mut data, at + 4, id);
-            at += 4 + id.len();
+            NIDL.put(one, u8::try_from(id.len()).unwrap_or(0));
+            one[HEADER_BYTES..].copy_from_slice(id);
+            rest = after;
         }
         data
     }
@@ -227,8 +231,8 @@ impl NamespaceData {
 #[must_use]
 pub(crate) fn write_nvm_controller() -> [u8; IDENTIFY_BYTES] {
     let mut data = [0; IDENTIFY_BYTES];
-    // VSL, in pages of 4 KiB; nothing else has a limit of its own.
-    data[0] = VERIFY_SHIFT;
+    // In pages of 4 KiB; nothing else has a limit of its own.
+    nvm_controller::VSL.put(&mut data, VERIFY_SHIFT);
     data
 }
 
@@ -240,17 +244,13 @@ pub fn write_namespace_list(
 ) -> [u8; IDENTIFY_BYTES] {
     let mut data = [0; IDENTIFY_BYTES];
     let above = active.into_iter().filter(|&nsid| nsid > after);
-    for (index, nsid) in above.take(LIST_MAX).enumerate() {
-        put(&mut data, index * 4, &nsid.to_le_bytes());
+    for (index, nsid) in (0..list::ENTRIES).zip(above) {
+        list::NSID.nth(index).put(&mut data, nsid);
     }
     data
 }
 
-// ASCII, filled up with spaces (Base 1.8).
-fn put_text(field: &mut [u8], text: &str) {
-    field.fill(b' ');
-    let printable = text.bytes().filter(|byte| (0x20..0x7f).contains(byte));
-    for (place, byte) in field.iter_mut().zip(printable) {
-        *place = byte;
-    }
+// Of what is to be ASCII (Base 1.8).
+fn printable(text: &str) -> impl Iterator<Item = u8> {
+    text.bytes().filter(|byte| (0x20..0x7f).contains(byte))
 }

@@ -17,6 +17,7 @@
 //! found    both, as a host reads them                    Base 5.1.12, 5.1.13
 //! connect  what a host says of itself                     Base 6.3
 //! reservation  which hosts may read and write            Base 8.1.22
+//! layout   where the fields of all of these are, for both ends
 //! ```
 //!
 //! Invariants:
@@ -33,6 +34,7 @@ mod entry;
 mod found;
 mod host;
 mod identify;
+mod layout;
 pub mod log;
 mod pdu;
 mod property;
@@ -46,7 +48,7 @@ pub use command::{
     Submission,
 };
 pub use connect::{CONNECT_DATA_BYTES, ConnectData, NQN_BYTES_MAX, Nqn};
-pub use controller::{Controller, ControllerConfig, Notice, Reply, View};
+pub use controller::{Controller, ControllerConfig, Notice, Reply, View, event_page};
 pub use decoder::{Decoder, End, Event, Fatal, Limits};
 pub use found::{
     ANA_GROUP_BYTES, ANA_HEADER_BYTES, AnaPage, FoundAna, FoundController, FoundNamespace,

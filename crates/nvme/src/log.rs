@@ -3,15 +3,11 @@
 
 use std::net::SocketAddr;
 
-use wire::{put, u16_at, u64_at};
+use wire::Le;
 
 use super::connect::Nqn;
-
-/// Bytes of the header of the discovery log page, and of each of its entries.
-const DISCOVERY_BYTES: usize = 1024;
-
-/// SUBTYPE of the entry of the discovery subsystem that is asked.
-const THIS_DISCOVERY: u8 = 3;
+use super::layout::identify::list;
+use super::layout::log::{ana, discovery, effects, firmware, health};
 
 /// What a controller has done, for the SMART / health page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -116,24 +112,19 @@ impl Scope {
     // As a bit of a dword.
     const fn bit(self) -> u32 {
         match self {
-            Self::Namespace => 1 << 20,
-            Self::Controller => 1 << 21,
+            Self::Namespace => effects::OF_NAMESPACE,
+            Self::Controller => effects::OF_CONTROLLER,
         }
     }
-}
-
-// Bit of a dword: it is supported.
-const SUPPORTED: u32 = 1;
-
-fn list(page: &mut [u8], number: u8, word: u32) {
-    put(page, usize::from(number) * 4, &word.to_le_bytes());
 }
 
 /// 00h (Base 5.1.12.1.1): which pages there are.
 #[must_use]
 pub fn write_supported(pages: &[u8]) -> Vec<u8> {
     let mut page = vec![0; 1024];
-    pages.iter().for_each(|&number| list(&mut page, number, SUPPORTED));
+    pages.iter().for_each(|&number| {
+        effects::LID.nth(number.into()).put(&mut page, effects::SUPPORTED);
+    });
     page
 }
 
@@ -141,7 +132,9 @@ pub fn write_supported(pages: &[u8]) -> Vec<u8> {
 #[must_use]
 pub fn write_features(features: impl Iterator<Item = (u8, Scope)>) -> Vec<u8> {
     let mut page = vec![0; 1024];
-    features.for_each(|(id, scope)| list(&mut page, id, SUPPORTED | scope.bit()));
+    features.for_each(|(id, scope)| {
+        effects::FID.nth(id.into()).put(&mut page, effects::SUPPORTED | scope.bit());
+    });
     page
 }
 
@@ -153,32 +146,34 @@ pub fn write_errors() -> Vec<u8> {
 
 /// 02h (Base 5.1.12.1.3).
 #[must_use]
-pub fn write_health(health: &Health) -> Vec<u8> {
+pub fn write_health(figures: &Health) -> Vec<u8> {
+    use health::*;
     let mut page = vec![0; 512];
-    // Critical warnings: reliability, read-only.
-    page[0] = u8::from(health.is_unreliable) << 2 | u8::from(health.is_read_only) << 3;
+    CW_NDR.put(&mut page, figures.is_unreliable);
+    CW_AMRO.put(&mut page, figures.is_read_only);
     // Kelvin: what has no thermometer is at 27 °C. All spare blocks are there.
-    put(&mut page, 1, &300_u16.to_le_bytes());
-    (page[3], page[4]) = (100, 10);
-    // In units of 512,000 bytes, rounded up.
-    let units = |bytes: u64| u128::from(bytes.div_ceil(512_000)).to_le_bytes();
-    put(&mut page, 32, &units(health.bytes_read));
-    put(&mut page, 48, &units(health.bytes_written));
-    put(&mut page, 64, &u128::from(health.reads).to_le_bytes());
-    put(&mut page, 80, &u128::from(health.writes).to_le_bytes());
-    put(&mut page, 128, &u128::from(health.hours).to_le_bytes());
+    CTEMP.put(&mut page, 300);
+    AVSP.put(&mut page, 100);
+    AVSPT.put(&mut page, 10);
+    // Rounded up.
+    let units = |bytes: u64| bytes.div_ceil(UNIT_BYTES);
+    let counts: [(Le<u128>, u64); 5] = [
+        (DUR, units(figures.bytes_read)),
+        (DUW, units(figures.bytes_written)),
+        (HRC, figures.reads),
+        (HWC, figures.writes),
+        (POH, figures.hours),
+    ];
+    counts.into_iter().for_each(|(field, count)| field.put(&mut page, count.into()));
     page
 }
 
-/// 03h (Base 5.1.12.1.4): one slot, active, which holds `firmware`, of 8 characters at most.
+/// 03h (Base 5.1.12.1.4): one slot, active, which holds this revision, of 8 characters at most.
 #[must_use]
-pub fn write_firmware(firmware: &str) -> Vec<u8> {
+pub fn write_firmware(revision: &str) -> Vec<u8> {
     let mut page = vec![0; 512];
-    page[0] = 1;
-    page[8..16].fill(b' ');
-    for (place, byte) in page[8..16].iter_mut().zip(firmware.bytes()) {
-        *place = byte;
-    }
+    firmware::AFI.put(&mut page, 1);
+    firmware::FRS1.put(&mut page, revision.bytes());
     page
 }
 
@@ -188,9 +183,9 @@ pub fn write_firmware(firmware: &str) -> Vec<u8> {
 pub fn write_changed_namespaces(changed: &[u32]) -> Vec<u8> {
     let mut page = vec![0; 4096];
     let all = [u32::MAX];
-    let list = if changed.len() > page.len() / 4 { &all } else { changed };
-    for (index, nsid) in list.iter().enumerate() {
-        put(&mut page, index * 4, &nsid.to_le_bytes());
+    let told = if changed.len() > usize::from(list::ENTRIES) { &all } else { changed };
+    for (index, nsid) in (0..).zip(told) {
+        list::NSID.nth(index).put(&mut page, *nsid);
     }
     page
 }
@@ -199,14 +194,14 @@ pub fn write_changed_namespaces(changed: &[u32]) -> Vec<u8> {
 #[must_use]
 pub fn write_effects(admin: &[u8], io: &[u8], changing: &[u8]) -> Vec<u8> {
     let mut page = vec![0; 4096];
-    for (base, opcodes) in [(0, admin), (1024, io)] {
-        for &opcode in opcodes {
-            let changes = base > 0 && changing.contains(&opcode);
-            let scope = if base > 0 { Scope::Namespace } else { Scope::Controller };
-            // CSUPP, LBCC, CSP.
-            let word = SUPPORTED | u32::from(changes) << 1 | scope.bit();
-            list(&mut page[base..], opcode, word);
-        }
+    for &opcode in admin {
+        let word = effects::SUPPORTED | Scope::Controller.bit();
+        effects::ACS.nth(opcode.into()).put(&mut page, word);
+    }
+    for &opcode in io {
+        let changes = if changing.contains(&opcode) { effects::CHANGES_BLOCKS } else { 0 };
+        let word = effects::SUPPORTED | changes | Scope::Namespace.bit();
+        effects::IOCS.nth(opcode.into()).put(&mut page, word);
     }
     page
 }
@@ -214,18 +209,22 @@ pub fn write_effects(admin: &[u8], io: &[u8], changing: &[u8]) -> Vec<u8> {
 /// 0Ch (Base 5.1.12.1.13); without namespaces where a host asks for groups only (RGO).
 #[must_use]
 pub fn write_ana(groups: &[AnaGroup], change_count: u64, groups_only: bool) -> Vec<u8> {
-    let mut page = vec![0; 16];
-    put(&mut page, 0, &change_count.to_le_bytes());
-    put(&mut page, 8, &u16::try_from(groups.len()).unwrap_or(u16::MAX).to_le_bytes());
+    let mut page = vec![0; ana::HEADER_BYTES];
+    ana::CHGC.put(&mut page, change_count);
+    ana::NAGD.put(&mut page, u16::try_from(groups.len()).unwrap_or(u16::MAX));
     for group in groups {
         let namespaces = if groups_only { &[][..] } else { &group.namespaces };
-        let count = u32::try_from(namespaces.len()).unwrap_or(u32::MAX);
-        page.extend_from_slice(&group.id.to_le_bytes());
-        page.extend_from_slice(&count.to_le_bytes());
-        page.extend_from_slice(&group.change_count.to_le_bytes());
-        page.push(group.state as u8);
-        page.extend_from_slice(&[0; 15]);
-        page.extend(namespaces.iter().flat_map(|nsid| nsid.to_le_bytes()));
+        let mut descriptor = [0; ana::GROUP_BYTES];
+        ana::AGID.put(&mut descriptor, group.id);
+        ana::NNV.put(&mut descriptor, u32::try_from(namespaces.len()).unwrap_or(u32::MAX));
+        ana::GROUP_CHGC.put(&mut descriptor, group.change_count);
+        ana::ANAS.put(&mut descriptor, group.state as u8);
+        page.extend_from_slice(&descriptor);
+        for nsid in namespaces {
+            let mut entry = [0; list::ENTRY_BYTES];
+            list::NSID.put(&mut entry, *nsid);
+            page.extend_from_slice(&entry);
+        }
     }
     page
 }
@@ -233,26 +232,24 @@ pub fn write_ana(groups: &[AnaGroup], change_count: u64, groups_only: bool) -> V
 /// 70h (Base 5.1.12.3.1), of this generation.
 #[must_use]
 pub fn write_discovery(generation: u64, entries: &[DiscoveryEntry]) -> Vec<u8> {
-    let mut page = vec![0; DISCOVERY_BYTES * (entries.len() + 1)];
-    put(&mut page, 0, &generation.to_le_bytes());
-    put(&mut page, 8, &(entries.len() as u64).to_le_bytes());
-    for (entry, place) in entries.iter().zip(page.chunks_mut(DISCOVERY_BYTES).skip(1)) {
-        // TRTYPE TCP; ADRFAM; SUBTYPE: NVM subsystem, or the discovery subsystem that is asked.
-        place[0] = 3;
-        place[1] = if entry.address.is_ipv4() { 1 } else { 2 };
-        place[2] = if entry.is_this_discovery { THIS_DISCOVERY } else { 2 };
-        // TREQ: no secure channel is needed. CNTLID: any. ASQSZ: 32 entries.
-        place[3] = 2;
-        put(place, 4, &entry.port.to_le_bytes());
-        put(place, 6, &0xffff_u16.to_le_bytes());
-        put(place, 8, &32_u16.to_le_bytes());
-        // EFLAGS: a host may stay connected to a discovery controller (EPCSD).
-        place[10] = u8::from(entry.is_this_discovery) << 1;
-        place[32..64].fill(b' ');
-        put(place, 32, entry.address.port().to_string().as_bytes());
-        put(place, 256, entry.subsystem.as_str().as_bytes());
-        place[512..768].fill(b' ');
-        put(place, 512, entry.address.ip().to_string().as_bytes());
+    use discovery::*;
+    let mut page = vec![0; BYTES * (entries.len() + 1)];
+    GENCTR.put(&mut page, generation);
+    NUMREC.put(&mut page, entries.len() as u64);
+    for (entry, place) in entries.iter().zip(page.chunks_mut(BYTES).skip(1)) {
+        TRTYPE.put(place, TCP);
+        ADRFAM.put(place, if entry.address.is_ipv4() { 1 } else { 2 });
+        SUBTYPE.put(place, if entry.is_this_discovery { THIS_DISCOVERY } else { NVM });
+        // No secure channel is needed; any controller; 32 entries.
+        TREQ.put(place, 2);
+        PORTID.put(place, entry.port);
+        CNTLID.put(place, 0xffff);
+        ASQSZ.put(place, 32);
+        // A host may stay connected to a discovery controller (EPCSD).
+        EFLAGS.put(place, u16::from(entry.is_this_discovery) << 1);
+        TRSVCID.put(place, entry.address.port().to_string().bytes());
+        SUBNQN.put(place, entry.subsystem.as_str().bytes());
+        TRADDR.put(place, entry.address.ip().to_string().bytes());
     }
     page
 }
@@ -261,17 +258,18 @@ pub fn write_discovery(generation: u64, entries: &[DiscoveryEntry]) -> Vec<u8> {
 /// if there is not even its header.
 #[must_use]
 pub fn read_discovery(page: &[u8]) -> Option<DiscoveryPage> {
-    let header = page.get(..DISCOVERY_BYTES)?;
-    let (generation, record_count) = (u64_at(header, 0), u64_at(header, 8));
+    use discovery::*;
+    let (header, rest) = page.split_at_checked(BYTES)?;
+    let (generation, record_count) = (GENCTR.get(header), NUMREC.get(header));
     let counted = usize::try_from(record_count).unwrap_or(usize::MAX);
-    let places = page[DISCOVERY_BYTES..].chunks_exact(DISCOVERY_BYTES).take(counted);
+    let places = rest.chunks_exact(BYTES).take(counted);
     let entries = places.map(|place| FoundEntry {
-        transport: place[0],
-        kind: place[2],
-        port: u16_at(place, 4),
-        subsystem: text(&place[256..512]),
-        address: text(&place[512..768]),
-        service: text(&place[32..64]),
+        transport: TRTYPE.get(place),
+        kind: SUBTYPE.get(place),
+        port: PORTID.get(place),
+        subsystem: text(SUBNQN.get(place)),
+        address: text(TRADDR.get(place)),
+        service: text(TRSVCID.get(place)),
     });
     Some(DiscoveryPage { generation, record_count, entries: entries.collect() })
 }
@@ -289,10 +287,10 @@ impl FoundEntry {
     #[must_use]
     pub const fn transport_name(&self) -> &'static str {
         match self.transport {
-            1 => "rdma",
-            2 => "fc",
-            3 => "tcp",
-            254 => "loop",
+            discovery::RDMA => "rdma",
+            discovery::FC => "fc",
+            discovery::TCP => "tcp",
+            discovery::LOOP => "loop",
             _ => "unknown",
         }
     }
@@ -300,16 +298,16 @@ impl FoundEntry {
     /// Whether it is what was asked, and nothing else to connect to.
     #[must_use]
     pub const fn is_this_discovery(&self) -> bool {
-        self.kind == THIS_DISCOVERY
+        self.kind == discovery::THIS_DISCOVERY
     }
 
     /// What SUBTYPE means.
     #[must_use]
     pub const fn kind_name(&self) -> &'static str {
         match self.kind {
-            1 => "another discovery subsystem",
-            2 => "nvm subsystem",
-            THIS_DISCOVERY => "this discovery subsystem",
+            discovery::OTHER_DISCOVERY => "another discovery subsystem",
+            discovery::NVM => "nvm subsystem",
+            discovery::THIS_DISCOVERY => "this discovery subsystem",
             _ => "unknown",
         }
     }

@@ -1,19 +1,17 @@
 //! What a PDU's header says, and how it lies on the wire (TCP 3.6).
 
-use wire::{array, put, u16_at, u32_at};
+use wire::Le;
+
+use super::layout::pdu::{
+    BYTES_MAX, CCCID, CCSQE, COMMAND_BYTES, DATAL, DATAO, DDGST_ENABLE, DDGSTF, DGST, FEI, FES,
+    FLAGS, HDGST_ENABLE, HDGSTF, HLEN, INITIALIZE_BYTES, LAST_PDU, MAXH2CDATA, MAXR2T, OTHER_BYTES,
+    PDA, PDO, PLEN, RCCQE, SUCCESS, TTAG, TYPE,
+};
 
 /// Bytes of a header digest and of a data digest (TCP 3.3.1).
 pub const DIGEST_BYTES: usize = 4;
 /// Bytes of a header and its digest at most.
-pub const HEADER_BYTES_MAX: usize = 128;
-/// Bytes that every header begins with: type, flags, HLEN, PDO, PLEN (TCP 3.6.1).
-pub(crate) const COMMON_BYTES: usize = 8;
-
-const HDGSTF: u8 = 1 << 0;
-const DDGSTF: u8 = 1 << 1;
-const LAST: u8 = 1 << 2;
-const SUCCESS: u8 = 1 << 3;
-
+pub const HEADER_BYTES_MAX: usize = BYTES_MAX;
 /// The type of a PDU (TCP 3.6.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -184,9 +182,9 @@ impl Kind {
     #[must_use]
     pub const fn header_bytes(self) -> u8 {
         match self {
-            Self::IcReq | Self::IcResp => 128,
-            Self::CapsuleCmd => 72,
-            _ => 24,
+            Self::IcReq | Self::IcResp => INITIALIZE_BYTES,
+            Self::CapsuleCmd => COMMAND_BYTES,
+            _ => OTHER_BYTES,
         }
     }
 
@@ -263,22 +261,24 @@ impl Header {
         let after = if data_bytes > 0 { layout.data_digest_bytes(kind) } else { 0 };
         let plen = u32::try_from(begin + data_bytes + after).expect("a PDU is below 4 GiB");
         let mut bytes = [0; HEADER_BYTES_MAX];
-        bytes[0] = kind as u8;
-        bytes[1] = self.flags();
+        let mut flags = self.flags();
         if layout.digests.header && kind.has_header_digest() {
-            bytes[1] |= HDGSTF;
+            flags |= HDGSTF;
         }
         if after > 0 {
-            bytes[1] |= DDGSTF;
+            flags |= DDGSTF;
         }
-        bytes[2] = kind.header_bytes();
+        TYPE.put(&mut bytes, kind as u8);
+        FLAGS.put(&mut bytes, flags);
+        HLEN.put(&mut bytes, kind.header_bytes());
         // At most 144: where 72 + 4 bytes end with units of 72.
-        bytes[3] = if data_bytes > 0 { u8::try_from(begin).unwrap_or(u8::MAX) } else { 0 };
-        put(&mut bytes, 4, &plen.to_le_bytes());
+        let pdo = if data_bytes > 0 { u8::try_from(begin).unwrap_or(u8::MAX) } else { 0 };
+        PDO.put(&mut bytes, pdo);
+        PLEN.put(&mut bytes, plen);
         self.put_fields(&mut bytes);
         if end > hlen {
             let digest = crc32c::crc32c(&bytes[..hlen]);
-            put(&mut bytes, hlen, &digest.to_le_bytes());
+            digest_of(kind).put(&mut bytes, digest);
         }
         out.extend_from_slice(&bytes[..end]);
         out.resize(out.len() + begin - end, 0);
@@ -287,31 +287,33 @@ impl Header {
     const fn flags(&self) -> u8 {
         match self {
             Self::H2cData { last: true, .. } | Self::C2hData { last: true, success: false, .. } => {
-                LAST
+                LAST_PDU
             }
             // SUCCESS is only there with LAST (TCP 3.6.2.9).
-            Self::C2hData { last: true, success: true, .. } => LAST | SUCCESS,
+            Self::C2hData { last: true, success: true, .. } => LAST_PDU | SUCCESS,
             _ => 0,
         }
     }
 
-    fn put_fields(&self, bytes: &mut [u8]) {
+    fn put_fields(&self, bytes: &mut [u8; HEADER_BYTES_MAX]) {
         match *self {
             Self::IcReq(IcReq { hpda, digests, maxr2t }) => {
-                (bytes[10], bytes[11]) = (hpda, digests.bits());
-                put(bytes, 12, &maxr2t.to_le_bytes());
+                PDA.put(bytes, hpda);
+                DGST.put(bytes, digests.bits());
+                MAXR2T.put(bytes, maxr2t);
             }
             Self::IcResp(IcResp { cpda, digests, maxh2cdata }) => {
-                (bytes[10], bytes[11]) = (cpda, digests.bits());
-                put(bytes, 12, &maxh2cdata.to_le_bytes());
+                PDA.put(bytes, cpda);
+                DGST.put(bytes, digests.bits());
+                MAXH2CDATA.put(bytes, maxh2cdata);
             }
             Self::H2cTermReq(TermReq { status, information })
             | Self::C2hTermReq(TermReq { status, information }) => {
-                put(bytes, 8, &status.to_le_bytes());
-                put(bytes, 10, &information.to_le_bytes());
+                FES.put(bytes, status);
+                FEI.put(bytes, information);
             }
-            Self::CapsuleCmd(entry) => put(bytes, 8, &entry),
-            Self::CapsuleResp(entry) => put(bytes, 8, &entry),
+            Self::CapsuleCmd(entry) => CCSQE.put(bytes, &entry),
+            Self::CapsuleResp(entry) => RCCQE.put(bytes, &entry),
             Self::H2cData { cid, ttag, offset, length, .. }
             | Self::R2t { cid, ttag, offset, length } => {
                 put_range(bytes, cid, ttag, offset, length);
@@ -322,19 +324,25 @@ impl Header {
 
     /// Reads the header of a PDU of `kind`, whose bytes are all there.
     pub(crate) fn decode(kind: Kind, bytes: &[u8; HEADER_BYTES_MAX]) -> Self {
-        let flags = bytes[1];
-        let (cid, ttag) = (u16_at(bytes, 8), u16_at(bytes, 10));
-        let (offset, length) = (u32_at(bytes, 12), u32_at(bytes, 16));
-        let last = flags & LAST != 0;
-        let term = TermReq { status: cid, information: u32_at(bytes, 10) };
-        let (alignment, digests) = (bytes[10], Digests::from_bits(bytes[11]));
+        let flags = FLAGS.get(bytes);
+        let (cid, ttag) = (CCCID.get(bytes), TTAG.get(bytes));
+        let (offset, length) = (DATAO.get(bytes), DATAL.get(bytes));
+        let last = flags & LAST_PDU != 0;
+        let term = TermReq { status: FES.get(bytes), information: FEI.get(bytes) };
+        let (alignment, digests) = (PDA.get(bytes), Digests::from_bits(DGST.get(bytes)));
         match kind {
-            Kind::IcReq => Self::IcReq(IcReq { hpda: alignment, digests, maxr2t: offset }),
-            Kind::IcResp => Self::IcResp(IcResp { cpda: alignment, digests, maxh2cdata: offset }),
+            Kind::IcReq => {
+                let maxr2t = MAXR2T.get(bytes);
+                Self::IcReq(IcReq { hpda: alignment, digests, maxr2t })
+            }
+            Kind::IcResp => {
+                let maxh2cdata = MAXH2CDATA.get(bytes);
+                Self::IcResp(IcResp { cpda: alignment, digests, maxh2cdata })
+            }
             Kind::H2cTermReq => Self::H2cTermReq(term),
             Kind::C2hTermReq => Self::C2hTermReq(term),
-            Kind::CapsuleCmd => Self::CapsuleCmd(array(bytes, 8)),
-            Kind::CapsuleResp => Self::CapsuleResp(array(bytes, 8)),
+            Kind::CapsuleCmd => Self::CapsuleCmd(CCSQE.get(bytes)),
+            Kind::CapsuleResp => Self::CapsuleResp(RCCQE.get(bytes)),
             Kind::H2cData => Self::H2cData { cid, ttag, offset, length, last },
             Kind::C2hData => {
                 let success = flags & SUCCESS != 0;
@@ -345,14 +353,21 @@ impl Header {
     }
 }
 
+/// HDGST: the digest of a header, behind it.
+#[inline]
+pub(crate) const fn digest_of(kind: Kind) -> Le<u32> {
+    Le::at(kind.header_bytes() as u16)
+}
+
 impl Digests {
     const fn bits(self) -> u8 {
-        self.header as u8 | (self.data as u8) << 1
+        let header = if self.header { HDGST_ENABLE } else { 0 };
+        header | if self.data { DDGST_ENABLE } else { 0 }
     }
 
     // Reserved bits are ignored, as reserved fields are (Base 1.8).
     const fn from_bits(bits: u8) -> Self {
-        Self { header: bits & 1 != 0, data: bits & 2 != 0 }
+        Self { header: bits & HDGST_ENABLE != 0, data: bits & DDGST_ENABLE != 0 }
     }
 
     /// Those that the flags of a header speak of.
@@ -361,11 +376,11 @@ impl Digests {
     }
 }
 
-fn put_range(bytes: &mut [u8], cid: u16, ttag: u16, offset: u32, length: u32) {
-    put(bytes, 8, &cid.to_le_bytes());
-    put(bytes, 10, &ttag.to_le_bytes());
-    put(bytes, 12, &offset.to_le_bytes());
-    put(bytes, 16, &length.to_le_bytes());
+fn put_range(bytes: &mut [u8; HEADER_BYTES_MAX], cid: u16, ttag: u16, offset: u32, length: u32) {
+    CCCID.put(bytes, cid);
+    TTAG.put(bytes, ttag);
+    DATAO.put(bytes, offset);
+    DATAL.put(bytes, length);
 }
 
 /// What follows data where data has digests (TCP 3.3.1.2).

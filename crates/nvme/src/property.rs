@@ -1,24 +1,20 @@
 //! The registers of a controller, which fabrics hosts read and write as properties (Base 3.1.4).
 
 use super::command::Property;
+use super::layout::registers::{CAP, CC, CRTO, CSTS, NSSR, VS, cap, cc, csts};
 use super::status::Status;
-
-const CAP: u32 = 0x00;
-const VS: u32 = 0x08;
-const CC: u32 = 0x14;
-const CSTS: u32 = 0x1c;
-const NSSR: u32 = 0x20;
-const CRTO: u32 = 0x68;
 
 /// NVMe 2.1 (Base 3.1.4.2).
 pub(crate) const VERSION: u32 = 0x0002_0100;
 
-const ENABLE: u32 = 1;
-const READY: u32 = 1;
-const FATAL: u32 = 1 << 1;
-/// Shutdown processing complete.
-const SHUTTING_DOWN: u32 = 1 << 2;
-const SHUT_DOWN: u32 = 2 << 2;
+/// CSTS.SHST: shutdown processing complete.
+const SHUT_DOWN: u64 = 2;
+/// CSTS.SHST: it goes on.
+const SHUTTING_DOWN: u64 = 1;
+/// CC.SHN: a normal shutdown.
+const NORMAL: u64 = 1;
+/// CC.IOSQES and CC.IOCQES: entries of 64 and of 16 bytes.
+const ENTRY_SHIFTS: [u64; 2] = [6, 4];
 /// Time until it is ready after it has been enabled, in half seconds (CAP.TO).
 const READY_HALF_SECONDS: u64 = 30;
 
@@ -40,11 +36,17 @@ pub enum Change {
 pub struct Properties {
     /// Entries of an I/O queue at most, less one.
     mqes: u16,
-    cc: u32,
-    csts: u32,
+    cc: u64,
+    csts: u64,
 }
 
 impl Properties {
+    /// CC as a host writes it that enables a controller (Base 3.1.4.5).
+    pub const ENABLED: u64 =
+        cc::EN.of(1) | cc::IOSQES.of(ENTRY_SHIFTS[0]) | cc::IOCQES.of(ENTRY_SHIFTS[1]);
+    /// The same, and a normal shutdown.
+    pub const LEAVING: u64 = Self::ENABLED | cc::SHN.of(NORMAL);
+
     /// Of a controller that nobody has enabled, with `queue_entries` for each I/O queue at most
     /// (2 to 65,536).
     #[must_use]
@@ -56,7 +58,7 @@ impl Properties {
     /// Whether it takes commands other than those of Fabrics.
     #[must_use]
     pub const fn is_ready(&self) -> bool {
-        self.csts & READY != 0
+        csts::RDY.get(self.csts) != 0
     }
 
     /// Reads a property.
@@ -67,8 +69,8 @@ impl Properties {
         let value = match (property.offset, property.is_wide) {
             (CAP, true) => self.capabilities(),
             (VS, false) => u64::from(VERSION),
-            (CC, false) => u64::from(self.cc),
-            (CSTS, false) => u64::from(self.csts),
+            (CC, false) => self.cc,
+            (CSTS, false) => self.csts,
             // No subsystem reset, and nothing beyond CAP.TO to wait for.
             (NSSR, false) => 0,
             // CRWMT: the other time is of a mode that is not there.
@@ -87,9 +89,12 @@ impl Properties {
         if (property.offset, property.is_wide) != (CC, false) {
             return Err(invalid);
         }
-        let before = std::mem::replace(&mut self.cc, u32::try_from(value).map_err(|_| invalid)?);
-        let [was_enabled, is_enabled] = [before, self.cc].map(|cc| cc & ENABLE != 0);
-        let [was_leaving, is_leaving] = [before, self.cc].map(|cc| cc >> 14 & 3 != 0);
+        if value > u64::from(u32::MAX) {
+            return Err(invalid);
+        }
+        let before = std::mem::replace(&mut self.cc, value);
+        let [was_enabled, is_enabled] = [before, self.cc].map(|cc| cc::EN.get(cc) != 0);
+        let [was_leaving, is_leaving] = [before, self.cc].map(|cc| cc::SHN.get(cc) != 0);
         if was_enabled && !is_enabled {
             self.csts = 0;
             return Ok(Change::Reset);
@@ -97,14 +102,14 @@ impl Properties {
         let mut change = Change::None;
         if !was_enabled && is_enabled {
             if !self.can_be_enabled() {
-                self.csts = FATAL;
+                self.csts = csts::CFS.of(1);
                 return Ok(Change::None);
             }
-            self.csts = READY;
+            self.csts = csts::RDY.of(1);
             change = Change::Enabled;
         }
         if is_leaving {
-            self.csts |= SHUT_DOWN;
+            self.csts |= csts::SHST.of(SHUT_DOWN);
         }
         Ok(if is_leaving && !was_leaving { Change::ShutDown } else { change })
     }
@@ -112,20 +117,28 @@ impl Properties {
     /// What was written could not be put on the medium: the shutdown that the host has asked for
     /// goes on for ever, and the controller has failed (CSTS.CFS; Base 3.1.4.6, 3.6.1).
     pub const fn fail_shutdown(&mut self) {
-        self.csts = self.csts & !SHUT_DOWN | SHUTTING_DOWN | FATAL;
+        let others = self.csts & !csts::SHST.of(SHUT_DOWN);
+        self.csts = others | csts::SHST.of(SHUTTING_DOWN) | csts::CFS.of(1);
     }
 
     // CAP (Base 3.1.4.1): contiguous queues, the NVM command set, pages of 4 KiB, ready with its
     // media (CRMS).
     fn capabilities(&self) -> u64 {
-        u64::from(self.mqes) | 1 << 16 | READY_HALF_SECONDS << 24 | 1 << 37 | 1 << 59
+        cap::MQES.of(self.mqes.into())
+            | cap::CQR.of(1)
+            | cap::TO.of(READY_HALF_SECONDS)
+            | cap::CSS_NVM.of(1)
+            | cap::CRMS_CRWMS.of(1)
     }
 
     // Entries of 64 and 16 bytes, pages of 4 KiB, round robin, the NVM command set (Base 3.1.4.5).
     const fn can_be_enabled(&self) -> bool {
-        let [css, mps, ams] = [self.cc >> 4 & 7, self.cc >> 7 & 15, self.cc >> 11 & 7];
-        let [submission, completion] = [self.cc >> 16 & 15, self.cc >> 20 & 15];
-        css == 0 && mps == 0 && ams == 0 && submission == 6 && completion == 4
+        let is_usual = cc::CSS.get(self.cc) == 0 && cc::MPS.get(self.cc) == 0;
+        let [submission, completion] = [cc::IOSQES.get(self.cc), cc::IOCQES.get(self.cc)];
+        is_usual
+            && cc::AMS.get(self.cc) == 0
+            && submission == ENTRY_SHIFTS[0]
+            && completion == ENTRY_SHIFTS[1]
     }
 }
 

@@ -9,9 +9,13 @@
 //! - A command is handed on once and answered once.
 //! - Data is handed on in order, and only what its command asked for.
 
+use wire::Place as _;
+
 use super::command::{Command, Completion, Data, Direction, Fabrics, QueueKind, Submission};
 use super::connect::{CONNECT_DATA_BYTES, ConnectData};
-use super::decoder::{Decoder, End, Event, Fatal, Limits};
+use super::decoder::{Decoder, End, Event, Fatal, Limits, fatal};
+use super::layout::entry::fabrics::{NO_FLOW_CONTROL, SQSIZE};
+use super::layout::pdu::{DATAL, DATAO, FLAGS, TTAG, TYPE};
 use super::pdu::{Digests, FatalStatus, Header, IcReq, IcResp, Layout, data_digest};
 use super::slots::{Slots, Stage};
 use super::status::Status;
@@ -59,9 +63,6 @@ pub struct ConnectRequest {
     /// Who asks, and for what.
     pub data: ConnectData,
 }
-
-/// Bit of CATTR: the submission queue's head is not told (Base 6.3).
-const NO_FLOW_CONTROL: u8 = 1 << 2;
 
 /// What the data that is now coming belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -298,10 +299,8 @@ impl Queue {
         };
         let stage = if length > 0 { Stage::Capsule } else { Stage::Owner };
         // More than the queue has entries for.
-        let slot = self
-            .slots
-            .take(submission, stage)
-            .ok_or(Fatal { status: FatalStatus::Sequence, information: 0 })?;
+        let slot =
+            self.slots.take(submission, stage).ok_or_else(|| fatal(FatalStatus::Sequence, TYPE))?;
         if self.kind.is_none() {
             self.coming = Coming::Connect { slot };
             return Ok(None);
@@ -354,7 +353,7 @@ impl Queue {
         length: u32,
         last: bool,
     ) -> Result<(), Fatal> {
-        let sequence = Fatal { status: FatalStatus::Sequence, information: 10 };
+        let sequence = fatal(FatalStatus::Sequence, TTAG);
         let slot = self.slots.tagged(ttag).ok_or(sequence)?;
         let outstanding = self.slots.get(slot).filter(|one| one.submission.cid == cid);
         let outstanding = outstanding.ok_or(sequence)?;
@@ -365,13 +364,13 @@ impl Queue {
         };
         let out_of_range = FatalStatus::DataOutOfRange;
         if offset != arrived {
-            return Err(Fatal { status: out_of_range, information: 12 });
+            return Err(fatal(out_of_range, DATAO));
         }
         if length > all - arrived {
-            return Err(Fatal { status: out_of_range, information: 16 });
+            return Err(fatal(out_of_range, DATAL));
         }
         if last != (length == all - arrived) {
-            return Err(Fatal { status: FatalStatus::Sequence, information: 1 });
+            return Err(fatal(FatalStatus::Sequence, FLAGS));
         }
         self.coming = Coming::Of { slot, offset, is_capsule: false };
         Ok(())
@@ -433,9 +432,9 @@ impl Queue {
         let read = match <&[u8; CONNECT_DATA_BYTES]>::try_from(&bytes[..]) {
             _ if !is_intact => Err((Status::TRANSIENT_TRANSPORT_ERROR, 0)),
             _ if format != 0 => Err((Status::CONNECT_INCOMPATIBLE_FORMAT.do_not_retry(), 0)),
-            // SQSIZE is at byte 44 of the entry, less one; a queue has two entries at least.
+            // SQSIZE, which is less one; a queue has two entries at least.
             _ if size == 0 || size >= self.limits.entries => {
-                Err((Status::CONNECT_INVALID_PARAMETERS.do_not_retry(), 44))
+                Err((Status::CONNECT_INVALID_PARAMETERS.do_not_retry(), SQSIZE.byte().into()))
             }
             Ok(bytes) => ConnectData::read(bytes),
             Err(_) => Err((Status::SGL_LENGTH_INVALID.do_not_retry(), 0)),

@@ -3,9 +3,9 @@
 //! `reservations` has the rules; this reads commands into its actions, and writes reports.
 
 use reservations::{Action, Kind, Refusal, Registry};
-use wire::{put, u64_at};
 
 use super::command::Io;
+use super::layout::reservation::{acquire, register, release, status};
 use super::status::Status;
 
 /// What a command does to a namespace, for reservations.
@@ -139,10 +139,7 @@ impl Reservations {
         io: Io,
         data: &[u8],
     ) -> Result<Option<Vec<u8>>, Status> {
-        let keys = || match data.get(..16) {
-            Some(data) => Ok([u64_at(data, 0), u64_at(data, 8)]),
-            None => Err(TOO_SHORT),
-        };
+        let part = |bytes| data.get(..bytes).ok_or(TOO_SHORT);
         let action = match io {
             // Host identifiers have 128 bits over fabrics (Base 7.6).
             Io::ReservationReport { is_extended: false, .. } => {
@@ -154,7 +151,9 @@ impl Reservations {
                 return Ok(Some(report));
             }
             Io::ReservationRegister { action, ignores_key, persistence } => {
-                let registration = registration(action, ignores_key, keys()?)?;
+                let data = part(register::BYTES)?;
+                let keys = [register::CRKEY, register::NRKEY].map(|key| key.get(data));
+                let registration = registration(action, ignores_key, keys)?;
                 let persists = self.persistence(persistence)?;
                 self.0.act(&host_id, registration).map_err(refused)?;
                 // It can: that has been looked at.
@@ -162,10 +161,13 @@ impl Reservations {
                 return Ok(None);
             }
             Io::ReservationAcquire { action, ignores_key: false, kind } => {
-                acquisition(action, kind_of(kind).ok_or(INVALID)?, keys()?)?
+                let kind = kind_of(kind).ok_or(INVALID)?;
+                let data = part(acquire::BYTES)?;
+                let keys = [acquire::CRKEY, acquire::PRKEY].map(|key| key.get(data));
+                acquisition(action, kind, keys)?
             }
             Io::ReservationRelease { action, ignores_key: false, kind } => {
-                let known = data.get(..8).map(|data| u64_at(data, 0)).ok_or(TOO_SHORT)?;
+                let known = release::CRKEY.get(part(release::BYTES)?);
                 match action {
                     0 => Action::Release { known, kind: kind_of(kind) },
                     1 => Action::Clear { known },
@@ -190,21 +192,20 @@ impl Reservations {
 
     // Base 7.6: the extended structure.
     fn report(&self) -> Vec<u8> {
-        const HEADER: usize = 64;
-        const ENTRY: usize = 64;
+        use status::*;
         let registrants = self.0.registrants();
-        let mut report = vec![0; HEADER + ENTRY * registrants.len()];
-        put(&mut report, 0, &self.0.generation().to_le_bytes());
-        report[4] = self.0.kind().map_or(0, number_of);
-        let count = u16::try_from(registrants.len()).unwrap_or(u16::MAX);
-        put(&mut report, 5, &count.to_le_bytes());
-        report[9] = u8::from(self.persists());
-        for (one, entry) in registrants.iter().zip(report[HEADER..].chunks_exact_mut(ENTRY)) {
+        let mut report = vec![0; HEADER_BYTES + ENTRY_BYTES * registrants.len()];
+        GEN.put(&mut report, self.0.generation());
+        RTYPE.put(&mut report, self.0.kind().map_or(0, number_of));
+        REGSTRNT.put(&mut report, u16::try_from(registrants.len()).unwrap_or(u16::MAX));
+        PTPLS.put(&mut report, u8::from(self.persists()));
+        let entries = report[HEADER_BYTES..].chunks_exact_mut(ENTRY_BYTES);
+        for (one, entry) in registrants.iter().zip(entries) {
             // Any controller: they are made for whoever asks.
-            put(entry, 0, &u16::MAX.to_le_bytes());
-            entry[2] = u8::from(self.0.is_holder(&one.who));
-            put(entry, 8, &one.key.to_le_bytes());
-            put(entry, 16, &one.who);
+            CNTLID.put(entry, u16::MAX);
+            RCSTS_HOLDER.put(entry, self.0.is_holder(&one.who));
+            RKEY.put(entry, one.key);
+            HOSTID.put(entry, &one.who);
         }
         report
     }
@@ -267,10 +268,7 @@ mod tests {
     const C: [u8; 16] = [0xc; 16];
 
     fn keys(current: u64, other: u64) -> [u8; 16] {
-        let mut data = [0; 16];
-        put(&mut data, 0, &current.to_le_bytes());
-        put(&mut data, 8, &other.to_le_bytes());
-        data
+        (u128::from(other) << 64 | u128::from(current)).to_le_bytes()
     }
 
     fn register(all: &mut Reservations, host: [u8; 16], key: u64) -> Result<(), Status> {
@@ -360,8 +358,7 @@ mod tests {
         let io = Io::ReservationRegister { action: 0, ignores_key: false, persistence: 0 };
         assert_eq!(all.handle(A, io, &[0; 15]), short);
         for number in 0..u64::try_from(REGISTRANTS_MAX).expect("it fits") {
-            let mut host = [0; 16];
-            put(&mut host, 0, &number.to_le_bytes());
+            let host = u128::from(number).to_le_bytes();
             register(&mut all, host, number).expect("there is room");
         }
         assert!(register(&mut all, C, 1).is_err(), "there is none left");

@@ -1,0 +1,27 @@
+//! Bits of a number: of a register, or of the result of a command.
+
+/// Some bits of a number.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Part {
+    high: u32,
+    low: u32,
+}
+
+impl Part {
+    /// Bits `high` to `low`, as the standard writes them.
+    pub(crate) const fn at(high: u32, low: u32) -> Self {
+        Self { high, low }
+    }
+
+    /// What is there.
+    #[inline]
+    pub(crate) const fn get(self, number: u64) -> u64 {
+        number >> self.low & (u64::MAX >> (63 - (self.high - self.low)))
+    }
+
+    /// A number with this there and nothing else.
+    #[inline]
+    pub(crate) const fn of(self, value: u64) -> u64 {
+        value << self.low
+    }
+}
