@@ -1,69 +1,80 @@
 //! Commands as an initiator writes them (SPC-4 6; SBC-3 5), and parameters that go with them.
 
-use wire::put;
-
 use super::cdb::Extent;
+use super::layout::cdb as layout;
+use super::layout::report::unmap as list;
 
 /// A command descriptor block; what is behind a shorter one is zeros.
 pub type Cdb = [u8; 16];
 
-const FUA: u8 = 1 << 3;
-const UNMAP: u8 = 1 << 3;
 /// Bytes of the parameters of UNMAP with one range (SBC-3 5.28.2).
-pub const UNMAP_BYTES: usize = 24;
+pub const UNMAP_BYTES: usize = list::HEADER_BYTES + list::DESCRIPTOR_BYTES;
 
 /// 00h.
 pub const TEST_UNIT_READY: Cdb = [0; 16];
 /// 25h.
-pub const READ_CAPACITY: Cdb = with(0x25, 0);
+pub const READ_CAPACITY: Cdb = with(0x25);
 /// 35h, of everything from the first block on (SBC-3 5.22: a count of 0).
-pub const SYNCHRONIZE_CACHE: Cdb = with(0x35, 0);
+pub const SYNCHRONIZE_CACHE: Cdb = with(0x35);
 
-const fn with(code: u8, second: u8) -> Cdb {
+const fn with(code: u8) -> Cdb {
     let mut cdb = [0; 16];
-    (cdb[0], cdb[1]) = (code, second);
+    layout::OPERATION_CODE.put(&mut cdb, code);
+    cdb
+}
+
+const fn with_action(code: u8, action: u8) -> Cdb {
+    let mut cdb = with(code);
+    layout::SERVICE_ACTION.put(&mut cdb, action);
     cdb
 }
 
 /// 12h: a page of vital product data, or standard data.
 #[must_use]
 pub fn inquiry(page: Option<u8>, allocation: u16) -> Cdb {
-    let mut cdb = with(0x12, u8::from(page.is_some()));
-    cdb[2] = page.unwrap_or(0);
-    put(&mut cdb, 3, &allocation.to_be_bytes());
+    use layout::inquiry::{ALLOCATION_LENGTH, EVPD, PAGE_CODE};
+    let mut cdb = with(0x12);
+    EVPD.put(&mut cdb, page.is_some());
+    PAGE_CODE.put(&mut cdb, page.unwrap_or(0));
+    ALLOCATION_LENGTH.put(&mut cdb, allocation);
     cdb
 }
 
 /// 1Ah: the values in force of a page, without block descriptors.
 #[must_use]
 pub const fn mode_sense(page: u8, allocation: u8) -> Cdb {
-    let mut cdb = with(0x1a, 8);
-    (cdb[2], cdb[4]) = (page, allocation);
+    use layout::mode_sense::{DBD, LENGTH_6, PAGE_CODE};
+    let mut cdb = with(0x1a);
+    DBD.put(&mut cdb, true);
+    PAGE_CODE.put(&mut cdb, page);
+    LENGTH_6.put(&mut cdb, allocation);
     cdb
 }
 
 /// 9Eh/10h.
 #[must_use]
 pub fn read_capacity_long(allocation: u32) -> Cdb {
-    let mut cdb = with(0x9e, 0x10);
-    put(&mut cdb, 10, &allocation.to_be_bytes());
+    let mut cdb = with_action(0x9e, 0x10);
+    layout::capacity::ALLOCATION_LENGTH.put(&mut cdb, allocation);
     cdb
 }
 
 /// A0h: logical units that are not well known.
 #[must_use]
 pub fn report_luns(allocation: u32) -> Cdb {
-    let mut cdb = with(0xa0, 0);
-    put(&mut cdb, 6, &allocation.to_be_bytes());
+    let mut cdb = with(0xa0);
+    layout::report::ALLOCATION_LENGTH.put(&mut cdb, allocation);
     cdb
 }
 
 /// A3h/0Ch: whether there is a command without service actions.
 #[must_use]
 pub fn report_opcode(code: u8, allocation: u32) -> Cdb {
-    let mut cdb = with(0xa3, 0x0c);
-    (cdb[2], cdb[3]) = (1, code);
-    put(&mut cdb, 6, &allocation.to_be_bytes());
+    use layout::report::{ALLOCATION_LENGTH, CODE, OPTIONS, REQUESTED_CODE};
+    let mut cdb = with_action(0xa3, 0x0c);
+    OPTIONS.put(&mut cdb, CODE);
+    REQUESTED_CODE.put(&mut cdb, code);
+    ALLOCATION_LENGTH.put(&mut cdb, allocation);
     cdb
 }
 
@@ -81,44 +92,54 @@ pub fn write(extent: Extent) -> Cdb {
 
 // Commands of 10 bytes are those that every target has.
 fn on_blocks([short, long]: [u8; 2], Extent { first, count, forced }: Extent) -> Cdb {
-    let flags = if forced { FUA } else { 0 };
+    use layout::blocks::{FUA, LBA_10, LBA_16, LENGTH_10, LENGTH_16};
     if let (Ok(first), Ok(count)) = (u32::try_from(first), u16::try_from(count)) {
-        let mut cdb = with(short, flags);
-        put(&mut cdb, 2, &first.to_be_bytes());
-        put(&mut cdb, 7, &count.to_be_bytes());
+        let mut cdb = with(short);
+        FUA.put(&mut cdb, forced);
+        LBA_10.put(&mut cdb, first);
+        LENGTH_10.put(&mut cdb, count);
         return cdb;
     }
-    let mut cdb = with(long, flags);
-    put(&mut cdb, 2, &first.to_be_bytes());
-    put(&mut cdb, 10, &count.to_be_bytes());
+    let mut cdb = with(long);
+    FUA.put(&mut cdb, forced);
+    LBA_16.put(&mut cdb, first);
+    LENGTH_16.put(&mut cdb, count);
     cdb
 }
 
 /// 93h: the block that goes with it again and again; room may be given back if it `unmaps`.
 #[must_use]
 pub fn write_same(extent: Extent, unmaps: bool) -> Cdb {
-    let mut cdb = with(0x93, if unmaps { UNMAP } else { 0 });
-    put(&mut cdb, 2, &extent.first.to_be_bytes());
-    put(&mut cdb, 10, &extent.count.to_be_bytes());
+    use layout::blocks::{LBA_16, LENGTH_16, UNMAP};
+    let mut cdb = with(0x93);
+    UNMAP.put(&mut cdb, unmaps);
+    LBA_16.put(&mut cdb, extent.first);
+    LENGTH_16.put(&mut cdb, extent.count);
     cdb
 }
 
 /// 42h, of one range.
 #[must_use]
-pub const fn unmap() -> Cdb {
-    let mut cdb = with(0x42, 0);
-    // PARAMETER LIST LENGTH: [`UNMAP_BYTES`].
-    cdb[8] = 24;
+pub fn unmap() -> Cdb {
+    let mut cdb = with(0x42);
+    layout::blocks::LENGTH_10.put(&mut cdb, length(UNMAP_BYTES));
     cdb
 }
 
 /// What goes with [`unmap`].
 #[must_use]
 pub fn unmap_range(extent: Extent) -> [u8; UNMAP_BYTES] {
+    use list::{BEFORE, COUNT, DATA_LENGTH, DESCRIPTOR_BYTES, HEADER_BYTES, LBA, LENGTH};
     let mut bytes = [0; UNMAP_BYTES];
-    // What follows each of the lengths.
-    (bytes[1], bytes[3]) = (22, 16);
-    put(&mut bytes, 8, &extent.first.to_be_bytes());
-    put(&mut bytes, 16, &extent.count.to_be_bytes());
+    DATA_LENGTH.put(&mut bytes, length(UNMAP_BYTES - BEFORE));
+    LENGTH.put(&mut bytes, length(DESCRIPTOR_BYTES));
+    let descriptor = &mut bytes[HEADER_BYTES..];
+    LBA.put(descriptor, extent.first);
+    COUNT.put(descriptor, extent.count);
     bytes
+}
+
+// Of what is far shorter than its field can say.
+fn length(bytes: usize) -> u16 {
+    u16::try_from(bytes).unwrap_or(u16::MAX)
 }

@@ -1,8 +1,9 @@
 //! Command descriptor blocks read once into what they ask for (SPC-4 6; SBC-3 5).
 
-use wire::{be16_at, be24_at, be32_at, be64_at};
+use wire::Place as _;
 
 use super::inquiry::UnitData;
+use super::layout::cdb as layout;
 use super::log::LogAsked;
 use super::opcodes::{self, ReportedCodes};
 use super::sense::Sense;
@@ -116,8 +117,6 @@ pub enum Command {
     ReservationOut { action: u8, scope: u8, kind: u8, length: u32 },
 }
 
-const FUA: u8 = 1 << 3;
-
 impl Command {
     /// Reads a command; bytes behind a shorter one are ignored.
     ///
@@ -128,7 +127,7 @@ impl Command {
         if let Some(action) = opcode.action {
             return with_action(cdb, action);
         }
-        match cdb[0] {
+        match layout::OPERATION_CODE.get(cdb) {
             0x00 | 0x03 | 0x12 | 0x15..=0x1d | 0x25 | 0x4d | 0x55 | 0x5a | 0xa0 => primary(cdb),
             _ => block(cdb, opcode.length()),
         }
@@ -137,101 +136,128 @@ impl Command {
 
 // SPC-4 6, and READ CAPACITY(10).
 fn primary(cdb: &[u8; 16]) -> Result<Command, Sense> {
-    Ok(match cdb[0] {
+    use layout::{log_sense, mode_select, mode_sense, report, request_sense, start_stop};
+    Ok(match layout::OPERATION_CODE.get(cdb) {
         0x00 => Command::TestUnitReady,
-        0x03 => {
-            Command::RequestSense { is_descriptor: cdb[1] & 1 != 0, allocation: u32::from(cdb[4]) }
-        }
-        0x12 => {
-            let is_page = cdb[1] & 1 != 0;
-            // SPC-4 6.6.1: without EVPD there is no page.
-            if !is_page && cdb[2] != 0 {
-                return Err(Sense::in_cdb(2, None));
-            }
-            let allocation = u32::from(be16_at(cdb, 3));
-            Command::Inquiry { page: is_page.then_some(cdb[2]), allocation }
-        }
+        0x03 => Command::RequestSense {
+            is_descriptor: request_sense::DESC.get(cdb),
+            allocation: request_sense::ALLOCATION_LENGTH.get(cdb).into(),
+        },
+        0x12 => inquiry(cdb)?,
         code @ (0x15 | 0x55) => {
             let is_long = code == 0x55;
-            let length = if is_long { u32::from(be16_at(cdb, 7)) } else { u32::from(cdb[4]) };
-            let (has_pages, saves) = (cdb[1] & 0x10 != 0, cdb[1] & 1 != 0);
+            let length = match is_long {
+                true => mode_select::LENGTH_10.get(cdb).into(),
+                false => mode_select::LENGTH_6.get(cdb).into(),
+            };
+            let (has_pages, saves) = (mode_select::PF.get(cdb), mode_select::SP.get(cdb));
             Command::ModeSelect { is_long, has_pages, saves, length }
         }
         0x16 => Command::Reserve,
         0x17 => Command::Release,
         code @ (0x1a | 0x5a) => {
             let is_long = code == 0x5a;
-            let allocation = if is_long { u32::from(be16_at(cdb, 7)) } else { u32::from(cdb[4]) };
-            let control = match cdb[2] >> 6 {
+            let allocation = match is_long {
+                true => mode_sense::LENGTH_10.get(cdb).into(),
+                false => mode_sense::LENGTH_6.get(cdb).into(),
+            };
+            let control = match mode_sense::PC.get(cdb) {
                 0 => PageControl::Current,
                 1 => PageControl::Changeable,
                 2 => PageControl::Default,
                 _ => PageControl::Saved,
             };
-            let without_blocks = cdb[1] & 8 != 0;
-            let (page, subpage) = (cdb[2] & 0x3f, cdb[3]);
+            let without_blocks = mode_sense::DBD.get(cdb);
+            let page = mode_sense::PAGE_CODE.get(cdb);
+            let subpage = mode_sense::SUBPAGE_CODE.get(cdb);
             Command::ModeSense { is_long, without_blocks, control, page, subpage, allocation }
         }
-        0x1b => Command::StartStopUnit { starts: cdb[4] & 1 != 0 },
+        0x1b => Command::StartStopUnit { starts: start_stop::START.get(cdb) },
         0x1d => Command::SendDiagnostic,
         0x25 => Command::ReadCapacity,
         0x4d => {
-            // PC: what has been counted, for there are no thresholds (SPC-4 6.8).
-            if cdb[2] >> 6 != 1 {
-                return Err(Sense::in_cdb(2, Some(7)));
+            // What has been counted, for there are no thresholds (SPC-4 6.8).
+            if log_sense::PC.get(cdb) != 1 {
+                return Err(Sense::wrong(log_sense::PC));
             }
-            let (page, subpage, first) = (cdb[2] & 0x3f, cdb[3], be16_at(cdb, 5));
-            let asked = LogAsked { page, subpage, first };
-            Command::LogSense { asked, allocation: u32::from(be16_at(cdb, 7)) }
+            let page = log_sense::PAGE_CODE.get(cdb);
+            let subpage = log_sense::SUBPAGE_CODE.get(cdb);
+            let asked = LogAsked { page, subpage, first: log_sense::PARAMETER_POINTER.get(cdb) };
+            let allocation = log_sense::ALLOCATION_LENGTH.get(cdb).into();
+            Command::LogSense { asked, allocation }
         }
-        0xa0 => Command::ReportLuns { select: cdb[2], allocation: be32_at(cdb, 6) },
+        0xa0 => Command::ReportLuns {
+            select: report::SELECT_REPORT.get(cdb),
+            allocation: report::ALLOCATION_LENGTH.get(cdb),
+        },
         _ => return Err(Sense::INVALID_OPCODE),
     })
 }
 
+fn inquiry(cdb: &[u8; 16]) -> Result<Command, Sense> {
+    use layout::inquiry::{ALLOCATION_LENGTH, EVPD, PAGE_CODE};
+    let (is_page, page) = (EVPD.get(cdb), PAGE_CODE.get(cdb));
+    // SPC-4 6.6.1: without EVPD there is no page.
+    if !is_page && page != 0 {
+        return Err(Sense::wrong(PAGE_CODE));
+    }
+    let allocation = ALLOCATION_LENGTH.get(cdb).into();
+    Ok(Command::Inquiry { page: is_page.then_some(page), allocation })
+}
+
 fn with_action(cdb: &[u8; 16], action: u8) -> Result<Command, Sense> {
-    Ok(match (cdb[0], action) {
-        (0x5e, action) => Command::ReservationIn { action, allocation: u32::from(be16_at(cdb, 7)) },
+    use layout::{capacity, report, reserve};
+    Ok(match (layout::OPERATION_CODE.get(cdb), action) {
+        (0x5e, action) => {
+            let allocation = reserve::ALLOCATION_LENGTH.get(cdb).into();
+            Command::ReservationIn { action, allocation }
+        }
         (0x5f, action) => {
-            let (scope, kind) = (cdb[2] >> 4, cdb[2] & 0xf);
-            Command::ReservationOut { action, scope, kind, length: be32_at(cdb, 5) }
+            let (scope, kind) = (reserve::SCOPE.get(cdb), reserve::TYPE.get(cdb));
+            Command::ReservationOut { action, scope, kind, length: reserve::LENGTH.get(cdb) }
         }
         (0x9e, 0x10) => {
             // SBC-3 5.16: PMI and the address with it are obsolete, and were only ever 0.
-            if cdb[14] & 1 != 0 || be64_at(cdb, 2) != 0 {
-                let byte = if cdb[14] & 1 != 0 { 14 } else { 2 };
-                return Err(Sense::in_cdb(byte, None));
+            if capacity::PMI.get(cdb) {
+                return Err(Sense::in_cdb(capacity::PMI.byte(), None));
             }
-            Command::ReadCapacityLong { allocation: be32_at(cdb, 10) }
+            if capacity::LBA.get(cdb) != 0 {
+                return Err(Sense::wrong(capacity::LBA));
+            }
+            Command::ReadCapacityLong { allocation: capacity::ALLOCATION_LENGTH.get(cdb) }
         }
-        (0x9e, _) => Command::GetLbaStatus { first: be64_at(cdb, 2), allocation: be32_at(cdb, 10) },
+        (0x9e, _) => {
+            let allocation = capacity::ALLOCATION_LENGTH.get(cdb);
+            Command::GetLbaStatus { first: capacity::LBA.get(cdb), allocation }
+        }
         (0xa3, 0x0a) => {
-            // SPC-4 6.37: PARAMETER DATA FORMAT.
-            if cdb[1] >> 5 > 1 {
-                return Err(Sense::in_cdb(1, Some(7)));
+            let format = report::FORMAT.get(cdb);
+            if format > 1 {
+                return Err(Sense::wrong(report::FORMAT));
             }
-            let is_extended = cdb[1] >> 5 == 1;
-            Command::ReportPortGroups { is_extended, allocation: be32_at(cdb, 6) }
+            let allocation = report::ALLOCATION_LENGTH.get(cdb);
+            Command::ReportPortGroups { is_extended: format == 1, allocation }
         }
         (0xa3, 0x0c) => {
-            let (code, action) = (cdb[3], be16_at(cdb, 4));
-            let asked = match cdb[2] & 7 {
-                0 => ReportedCodes::All,
-                1 => ReportedCodes::Code(code),
-                2 => ReportedCodes::Action(code, action),
-                3 => ReportedCodes::Either(code, action),
-                _ => return Err(Sense::in_cdb(2, Some(2))),
+            let code = report::REQUESTED_CODE.get(cdb);
+            let action = report::REQUESTED_ACTION.get(cdb);
+            let asked = match report::OPTIONS.get(cdb) {
+                report::ALL => ReportedCodes::All,
+                report::CODE => ReportedCodes::Code(code),
+                report::ACTION => ReportedCodes::Action(code, action),
+                report::EITHER => ReportedCodes::Either(code, action),
+                _ => return Err(Sense::wrong(report::OPTIONS)),
             };
-            let has_timeouts = cdb[2] & 0x80 != 0;
-            Command::ReportOpcodes { asked, has_timeouts, allocation: be32_at(cdb, 6) }
+            let allocation = report::ALLOCATION_LENGTH.get(cdb);
+            Command::ReportOpcodes { asked, has_timeouts: report::RCTD.get(cdb), allocation }
         }
         (0xa3, _) => {
             // SPC-4 6.36: at least four bytes.
-            let allocation = be32_at(cdb, 6);
+            let allocation = report::ALLOCATION_LENGTH.get(cdb);
             if allocation < 4 {
-                return Err(Sense::in_cdb(6, None));
+                return Err(Sense::wrong(report::ALLOCATION_LENGTH));
             }
-            Command::ReportManagementFunctions { is_long: cdb[2] & 0x80 != 0, allocation }
+            Command::ReportManagementFunctions { is_long: report::REPD.get(cdb), allocation }
         }
         _ => return Err(Sense::INVALID_OPCODE),
     })
@@ -239,44 +265,48 @@ fn with_action(cdb: &[u8; 16], action: u8) -> Result<Command, Sense> {
 
 // SBC-3 5: where and how much is at the same place in commands of the same length.
 fn block(cdb: &[u8; 16], length: usize) -> Result<Command, Sense> {
+    use layout::blocks::*;
     let (first, count) = match length {
         // SBC-3 5.8, 5.32: 21 bits, and 0 blocks are 256.
         6 => {
-            let count = if cdb[4] == 0 { 256 } else { u32::from(cdb[4]) };
-            (u64::from(be24_at(cdb, 1) & 0x1f_ffff), count)
+            let count = if LENGTH_6.get(cdb) == 0 { 256 } else { LENGTH_6.get(cdb).into() };
+            (u64::from(LBA_6.get(cdb) & LBA_6_MASK), count)
         }
-        10 => (u64::from(be32_at(cdb, 2)), u32::from(be16_at(cdb, 7))),
-        12 => (u64::from(be32_at(cdb, 2)), be32_at(cdb, 6)),
-        _ => (be64_at(cdb, 2), be32_at(cdb, 10)),
+        10 => (LBA_10.get(cdb).into(), LENGTH_10.get(cdb).into()),
+        12 => (LBA_12.get(cdb).into(), LENGTH_12.get(cdb)),
+        _ => (LBA_16.get(cdb), LENGTH_16.get(cdb)),
     };
-    let extent = Extent { first, count, forced: length > 6 && cdb[1] & FUA != 0 };
+    let extent = Extent { first, count, forced: length > 6 && FUA.get(cdb) };
     let unforced = Extent { forced: false, ..extent };
-    Ok(match cdb[0] {
+    Ok(match layout::OPERATION_CODE.get(cdb) {
         0x08 | 0x28 | 0xa8 | 0x88 => Command::Read(extent),
         0x0a | 0x2a | 0xaa | 0x8a => Command::Write(extent),
         0x2e | 0xae | 0x8e => Command::WriteAndVerify { extent: unforced, check: check(cdb)? },
         0x2f | 0xaf | 0x8f => Command::Verify { extent: unforced, check: check(cdb)? },
         0x34 | 0x90 => Command::PreFetch(unforced),
         0x35 | 0x91 => Command::SynchronizeCache(unforced),
-        0x41 | 0x93 => {
-            let has_data = cdb[0] == 0x41 || cdb[1] & 1 == 0;
-            Command::WriteSame { extent: unforced, unmaps: cdb[1] & 8 != 0, has_data }
+        code @ (0x41 | 0x93) => {
+            let has_data = code == 0x41 || !NDOB.get(cdb);
+            Command::WriteSame { extent: unforced, unmaps: UNMAP.get(cdb), has_data }
         }
-        0x42 => Command::Unmap { length: u32::from(be16_at(cdb, 7)) },
-        0x89 => Command::CompareAndWrite(Extent { count: u32::from(cdb[13]), ..extent }),
+        0x42 => Command::Unmap { length: LENGTH_10.get(cdb).into() },
+        0x89 => {
+            Command::CompareAndWrite(Extent { count: COMPARE_LENGTH.get(cdb).into(), ..extent })
+        }
         0x8b => Command::OrWrite(extent),
-        0x9c => Command::WriteAtomic(Extent { count: u32::from(be16_at(cdb, 12)), ..extent }),
+        0x9c => Command::WriteAtomic(Extent { count: ATOMIC_LENGTH.get(cdb).into(), ..extent }),
         _ => return Err(Sense::INVALID_OPCODE),
     })
 }
 
 // SBC-3 5.30, table "BYTCHK".
 fn check(cdb: &[u8; 16]) -> Result<Check, Sense> {
-    match (cdb[1] >> 1 & 3, cdb[0]) {
+    use layout::blocks::BYTCHK;
+    match (BYTCHK.get(cdb), layout::OPERATION_CODE.get(cdb)) {
         (0, _) => Ok(Check::Readable),
         (1, _) => Ok(Check::Data),
         // Of VERIFY only.
         (3, 0x2f | 0xaf | 0x8f) => Ok(Check::Block),
-        _ => Err(Sense::in_cdb(1, Some(2))),
+        _ => Err(Sense::wrong(BYTCHK)),
     }
 }

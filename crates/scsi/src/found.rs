@@ -1,8 +1,11 @@
 //! What a logical unit says of itself, as an initiator reads it (SPC-4 6.6, 6.11, 7.8; SBC-3 5.15,
 //! 5.16, 6.5, 6.6): anything may be in there, and any of it may be missing.
 
-use wire::{Opening, array, be16_at, be32_at, be64_at, read_opening};
+use wire::{Opening, Place as _, read_opening};
 
+use super::layout::inquiry::{designator, limits, page, provisioning, standard};
+use super::layout::mode::{self, caching};
+use super::layout::report::{capacity, capacity_long, lun, luns, opcodes};
 use super::lun::Lun;
 
 /// Standard INQUIRY data (SPC-4 6.6.2).
@@ -100,14 +103,15 @@ impl FoundInquiry {
     /// Reads it; `None` if it is too short.
     #[must_use]
     pub fn read(data: &[u8]) -> Option<Self> {
-        let data: &[u8; 36] = data.first_chunk()?;
+        use standard::*;
+        let data: &[u8; BYTES_MIN] = data.first_chunk()?;
         Some(Self {
-            qualifier: data[0] >> 5,
-            kind: data[0] & 0x1f,
-            version: data[2],
-            vendor: text(&data[8..16]),
-            product: text(&data[16..32]),
-            revision: text(&data[32..36]),
+            qualifier: QUALIFIER.get(data),
+            kind: DEVICE_TYPE.get(data),
+            version: VERSION.get(data),
+            vendor: text(VENDOR.get(data)),
+            product: text(PRODUCT.get(data)),
+            revision: text(REVISION.get(data)),
         })
     }
 
@@ -122,14 +126,15 @@ impl FoundCapacity {
     /// Reads what READ CAPACITY(16) has brought; `None` if it cannot be.
     #[must_use]
     pub fn read_long(data: &[u8]) -> Option<Self> {
-        let data: &[u8; 16] = data.first_chunk()?;
+        use capacity_long::*;
+        let data: &[u8; BYTES_MIN] = data.first_chunk()?;
         Some(Self {
-            block_count: be64_at(data, 0).checked_add(1)?,
-            block_bytes: be32_at(data, 8),
-            physical_exponent: data[13] & 0xf,
-            is_thin: data[14] & 0x80 != 0,
-            reads_zeros: data[14] & 0x40 != 0,
-            is_protected: data[12] & 1 != 0,
+            block_count: LAST.get(data).checked_add(1)?,
+            block_bytes: BLOCK_BYTES.get(data),
+            physical_exponent: EXPONENT.get(data),
+            is_thin: LBPME.get(data),
+            reads_zeros: LBPRZ.get(data),
+            is_protected: PROT_EN.get(data),
         })
     }
 
@@ -137,11 +142,11 @@ impl FoundCapacity {
     /// than it can say.
     #[must_use]
     pub fn read(data: &[u8]) -> Option<Self> {
-        let data: &[u8; 8] = data.first_chunk()?;
-        let last = Some(be32_at(data, 0)).filter(|last| *last != u32::MAX)?;
+        let data: &[u8; capacity::BYTES] = data.first_chunk()?;
+        let last = Some(capacity::LAST.get(data)).filter(|last| *last != u32::MAX)?;
         Some(Self {
             block_count: u64::from(last) + 1,
-            block_bytes: be32_at(data, 4),
+            block_bytes: capacity::BLOCK_BYTES.get(data),
             physical_exponent: 0,
             is_thin: false,
             reads_zeros: false,
@@ -157,60 +162,71 @@ impl FoundCapacity {
     }
 }
 
-// The body of a page of vital product data, as much of it as there is (SPC-4 7.8.2).
-fn body(data: &[u8], page: u8) -> Option<&[u8]> {
-    let (head, rest) = data.split_first_chunk::<4>()?;
-    let length = usize::from(be16_at(head, 2)).min(rest.len());
-    (head[1] == page).then(|| &rest[..length])
+// As much of a page of vital product data as there is (SPC-4 7.8.2), and its body.
+fn page_of(data: &[u8], code: u8) -> Option<(&[u8], &[u8])> {
+    let (header, rest) = data.split_at_checked(page::HEADER_BYTES)?;
+    let length = usize::from(page::PAGE_LENGTH.get(header)).min(rest.len());
+    let whole = &data[..page::HEADER_BYTES + length];
+    (page::PAGE_CODE.get(header) == code).then_some((whole, &rest[..length]))
+}
+
+fn body(data: &[u8], code: u8) -> Option<&[u8]> {
+    page_of(data, code).map(|(_, body)| body)
 }
 
 /// The pages of vital product data there are (VPD page 00h).
 #[must_use]
 pub fn read_pages(data: &[u8]) -> Vec<u8> {
-    body(data, 0x00).unwrap_or_default().to_vec()
+    body(data, page::SUPPORTED).unwrap_or_default().to_vec()
 }
 
 /// A serial number (VPD page 80h).
 #[must_use]
 pub fn read_serial(data: &[u8]) -> Option<String> {
-    body(data, 0x80).map(text)
+    body(data, page::SERIAL).map(text)
 }
 
 /// Which opening of its medium it is, if its target says that (VPD page C0h).
 #[must_use]
 pub fn opening(data: &[u8]) -> Option<Opening> {
-    read_opening(body(data, 0xc0)?)
+    read_opening(body(data, page::OPENING)?)
 }
 
 /// Logical units there are, as REPORT LUNS says (SPC-4 6.33); those that have a number here.
 #[must_use]
 pub fn read_luns(data: &[u8]) -> Vec<Lun> {
-    let Some((head, rest)) = data.split_first_chunk::<8>() else { return Vec::new() };
-    let length = usize::try_from(be32_at(head, 0)).unwrap_or(usize::MAX).min(rest.len());
-    rest[..length].chunks_exact(8).filter_map(|field| Lun::read(array(field, 0))).collect()
+    let Some((header, rest)) = data.split_at_checked(luns::HEADER_BYTES) else {
+        return Vec::new();
+    };
+    let length = usize::try_from(luns::LIST_LENGTH.get(header)).unwrap_or(usize::MAX);
+    let (fields, _) = rest[..length.min(rest.len())].as_chunks::<{ lun::BYTES }>();
+    fields.iter().filter_map(|field| Lun::read(*field)).collect()
 }
 
 /// Whether a command is there, as REPORT SUPPORTED OPERATION CODES says of one (SPC-4 6.35.3).
 #[must_use]
 pub fn is_supported(data: &[u8]) -> bool {
-    matches!(data.get(1).map(|flags| flags & 7), Some(3 | 5))
+    let is_long_enough = data.len() > usize::from(opcodes::SUPPORT.byte());
+    is_long_enough && matches!(opcodes::SUPPORT.get(data), opcodes::STANDARD | opcodes::VENDORS)
 }
 
 impl FoundLimits {
     /// Reads page B0h; `None` if it is another.
     #[must_use]
     pub fn read(data: &[u8]) -> Option<Self> {
-        let mut page = [0; 60];
-        let body = body(data, 0xb0)?;
-        let length = body.len().min(page.len());
-        page[..length].copy_from_slice(&body[..length]);
+        use limits::*;
+        let (whole, _) = page_of(data, page::LIMITS)?;
+        // It is longer in each edition.
+        let mut page = [0; BYTES];
+        let length = whole.len().min(BYTES);
+        page[..length].copy_from_slice(&whole[..length]);
         Some(Self {
-            compare_blocks: page[1],
-            transfer_blocks: be32_at(&page, 4),
-            optimal_blocks: be32_at(&page, 8),
-            unmap_blocks: be32_at(&page, 16),
-            unmap_ranges: be32_at(&page, 20),
-            write_same_blocks: be64_at(&page, 32),
+            compare_blocks: COMPARE.get(&page),
+            transfer_blocks: TRANSFER.get(&page),
+            optimal_blocks: OPTIMAL.get(&page),
+            unmap_blocks: UNMAP_BLOCKS.get(&page),
+            unmap_ranges: UNMAP_RANGES.get(&page),
+            write_same_blocks: WRITE_SAME.get(&page),
         })
     }
 }
@@ -219,12 +235,14 @@ impl FoundProvisioning {
     /// Reads page B2h; `None` if it is another.
     #[must_use]
     pub fn read(data: &[u8]) -> Option<Self> {
-        let body: &[u8; 3] = body(data, 0xb2)?.first_chunk()?;
+        use provisioning::*;
+        let (whole, _) = page_of(data, page::PROVISIONING)?;
+        let page: &[u8; BYTES_MIN] = whole.first_chunk()?;
         Some(Self {
-            has_unmap: body[1] & 0x80 != 0,
-            has_write_same: body[1] & 0x40 != 0,
-            reads_zeros: body[1] & 0x1c != 0,
-            kind: body[2] & 7,
+            has_unmap: LBPU.get(page),
+            has_write_same: LBPWS.get(page),
+            reads_zeros: LBPRZ.get(page) != 0,
+            kind: TYPE.get(page),
         })
     }
 }
@@ -233,24 +251,25 @@ impl FoundIds {
     /// Reads page 83h: what it says of the logical unit, not of ports.
     #[must_use]
     pub fn read(data: &[u8]) -> Self {
+        use designator::*;
         let mut ids = Self::default();
-        let mut rest = body(data, 0x83).unwrap_or_default();
-        while let [_, kind, _, length, ..] = *rest {
-            let Some(bytes) = rest.get(4..4 + usize::from(length)) else { break };
-            // ASSOCIATION 0, and DESIGNATOR TYPE.
-            match kind & 0x3f {
-                0x01 => ids.vendor = ids.vendor.or_else(|| Some(text(bytes))),
-                0x02 => {
+        let mut rest = body(data, page::IDENTIFICATION).unwrap_or_default();
+        while let Some((header, after)) = rest.split_at_checked(HEADER_BYTES) {
+            let length = usize::from(LENGTH.get(header));
+            let Some((bytes, next)) = after.split_at_checked(length) else { break };
+            match (ASSOCIATION.get(header), TYPE.get(header)) {
+                (OF_UNIT, T10_VENDOR) => ids.vendor = ids.vendor.or_else(|| Some(text(bytes))),
+                (OF_UNIT, EUI_64) => {
                     ids.eui_long = ids.eui_long.or_else(|| bytes.try_into().ok());
                     ids.eui = ids.eui.or_else(|| bytes.try_into().ok());
                 }
-                0x03 => {
+                (OF_UNIT, OF_NAA) => {
                     ids.naa_long = ids.naa_long.or_else(|| bytes.try_into().ok());
                     ids.naa = ids.naa.or_else(|| bytes.try_into().ok());
                 }
                 _ => {}
             }
-            rest = &rest[4 + bytes.len()..];
+            rest = next;
         }
         ids
     }
@@ -260,16 +279,21 @@ impl FoundMode {
     /// Reads what MODE SENSE(6) has brought; `None` if it is too short.
     #[must_use]
     pub fn read(data: &[u8]) -> Option<Self> {
-        let head: &[u8; 4] = data.first_chunk()?;
-        let mut rest = data.get(4 + usize::from(head[3])..).unwrap_or_default();
+        use mode::{DPOFUA, PAGE_CODE, PAGE_HEADER_BYTES, PAGE_LENGTH, WP, short};
+        let (header, rest) = data.split_at_checked(short::BYTES)?;
+        let blocks = usize::from(short::DESCRIPTORS.get(header));
+        let mut rest = rest.get(blocks..).unwrap_or_default();
         let mut has_write_cache = None;
-        while let [code, length, ..] = *rest {
-            if code & 0x3f == 0x08 && length > 0 {
-                has_write_cache = rest.get(2).map(|flags| flags & 4 != 0);
+        while rest.len() >= PAGE_HEADER_BYTES {
+            let length = usize::from(PAGE_LENGTH.get(rest));
+            if PAGE_CODE.get(rest) == caching::CODE && length > 0 {
+                let is_there = rest.len() > PAGE_HEADER_BYTES;
+                has_write_cache = is_there.then(|| caching::WCE.get(rest));
             }
-            rest = rest.get(2 + usize::from(length)..).unwrap_or_default();
+            rest = rest.get(PAGE_HEADER_BYTES + length..).unwrap_or_default();
         }
-        let (is_write_protected, has_forced) = (head[2] & 0x80 != 0, head[2] & 0x10 != 0);
+        let specific = [short::SPECIFIC.get(header)];
+        let (is_write_protected, has_forced) = (WP.get(&specific), DPOFUA.get(&specific));
         Some(Self { is_write_protected, has_forced, has_write_cache })
     }
 }

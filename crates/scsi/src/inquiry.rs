@@ -1,8 +1,13 @@
 //! What a logical unit says of itself: standard INQUIRY data and vital product data (SPC-4 6.6,
 //! 7.8; SBC-3 6.6), READ CAPACITY (SBC-3 5.15, 5.16), all from one description.
 
-use wire::{Opening, put, write_opening};
+use wire::{Opening, write_opening};
 
+use super::layout::cdb;
+use super::layout::inquiry::{
+    characteristics, designator as layout, extended, limits, page, provisioning, standard,
+};
+use super::layout::report::{capacity, capacity_long, lba_status};
 use super::ports::PortState;
 use super::sense::Sense;
 
@@ -80,7 +85,16 @@ impl UnitPort<'_> {
 }
 
 /// Pages of vital product data there are, in order.
-const PAGES: [u8; 8] = [0x00, 0x80, 0x83, 0x86, 0xb0, 0xb1, 0xb2, 0xc0];
+const PAGES: [u8; 8] = [
+    page::SUPPORTED,
+    page::SERIAL,
+    page::IDENTIFICATION,
+    page::EXTENDED,
+    page::LIMITS,
+    page::CHARACTERISTICS,
+    page::PROVISIONING,
+    page::OPENING,
+];
 /// Bytes of a serial number: the identifier in hexadecimal digits.
 const SERIAL_BYTES: usize = 32;
 /// Names that a target may have (RFC 7143 4.2.7.1).
@@ -113,20 +127,16 @@ impl UnitData {
     /// Standard INQUIRY data (SPC-4 6.6.2).
     #[must_use]
     pub fn inquiry(&self) -> Vec<u8> {
-        let mut data = vec![0; 96];
-        // SPC-4; hierarchical LUNs, response data format 2.
-        (data[2], data[3]) = (6, 0x12);
-        data[4] = 91;
-        // TPGS: implicit.
-        data[5] = u8::from(self.has_port_states()) << 4;
-        // CMDQUE.
-        data[7] = 2;
-        put(&mut data, 8, &self.vendor);
-        put(&mut data, 16, &self.product);
-        put(&mut data, 32, &self.revision);
+        let mut data = vec![0; standard::BYTES];
+        begin_standard(&mut data);
+        // Implicit.
+        standard::TPGS.put(&mut data, u8::from(self.has_port_states()));
+        standard::VENDOR.put(&mut data, self.vendor);
+        standard::PRODUCT.put(&mut data, self.product);
+        standard::REVISION.put(&mut data, self.revision);
         // SAM-5, iSCSI, SPC-4, SBC-3 (SPC-4 6.6.2, table "Version descriptor values").
-        for (index, version) in [0x00a0_u16, 0x0960, 0x0460, 0x04c0].into_iter().enumerate() {
-            put(&mut data, 58 + 2 * index, &version.to_be_bytes());
+        for (index, version) in (0..).zip([0x00a0, 0x0960, 0x0460, 0x04c0]) {
+            standard::VERSION_DESCRIPTOR.nth(index).put(&mut data, version);
         }
         data
     }
@@ -135,98 +145,108 @@ impl UnitData {
     ///
     /// # Errors
     /// When there is no such page.
-    pub fn page(&self, page: u8, port: UnitPort<'_>) -> Result<Vec<u8>, Sense> {
-        let body = match page {
-            0x00 => PAGES.to_vec(),
-            0x80 => self.serial().into_bytes(),
-            0x83 => self.designators(port),
-            0x86 => extended(),
-            0xb0 => self.limits_page(),
-            0xb1 => characteristics(),
-            0xb2 => self.provisioning(),
-            // The first that is the vendor's.
-            0xc0 => write_opening(&self.opening).to_vec(),
-            _ => return Err(Sense::in_cdb(2, None)),
+    pub fn page(&self, code: u8, port: UnitPort<'_>) -> Result<Vec<u8>, Sense> {
+        let mut data = match code {
+            page::SUPPORTED => with_body(&PAGES),
+            page::SERIAL => with_body(self.serial().as_bytes()),
+            page::IDENTIFICATION => with_body(&self.designators(port)),
+            page::EXTENDED => extended_page(),
+            page::LIMITS => self.limits_page(),
+            page::CHARACTERISTICS => characteristics_page(),
+            page::PROVISIONING => self.provisioning_page(),
+            page::OPENING => with_body(&write_opening(&self.opening)),
+            _ => return Err(Sense::wrong(cdb::inquiry::PAGE_CODE)),
         };
-        let [high, low] = u16::try_from(body.len()).unwrap_or(u16::MAX).to_be_bytes();
-        let mut data = vec![0, page, high, low];
-        data.extend(body);
+        let length = u16::try_from(data.len() - page::HEADER_BYTES).unwrap_or(u16::MAX);
+        page::PAGE_CODE.put(&mut data, code);
+        page::PAGE_LENGTH.put(&mut data, length);
         Ok(data)
     }
 
     // SPC-4 7.8.6: of the logical unit, then of the port.
     fn designators(&self, port: UnitPort<'_>) -> Vec<u8> {
+        use layout::*;
+        let of_unit = |codes, kind| Designator { codes, kind, is_of_port: false };
+        let of_port = |codes, kind| Designator { codes, kind, is_of_port: true };
         let mut all = Vec::new();
-        // NAA 3h: locally assigned, 60 bits (SPC-4 7.8.6.6.4).
+        // Locally assigned, 60 bits (SPC-4 7.8.6.6.4).
         let mut local = [0; 8];
         local.copy_from_slice(&self.id[8..]);
-        local[0] = 0x30 | local[0] & 0xf;
-        designator(&mut all, [0x01, 0x03], &local);
-        // EUI-64 based, 16 bytes (SPC-4 7.8.6.5.4).
-        designator(&mut all, [0x01, 0x02], &self.id);
-        // T10 vendor identification, in ASCII.
+        NAA.put(&mut local, LOCAL);
+        of_unit(BINARY, OF_NAA).append(&local, &mut all);
+        // 16 bytes (SPC-4 7.8.6.5.4).
+        of_unit(BINARY, EUI_64).append(&self.id, &mut all);
         let mut vendor = self.vendor.to_vec();
         vendor.extend(self.product);
         vendor.extend(self.serial().into_bytes());
-        designator(&mut all, [0x02, 0x01], &vendor);
-        // PIV, and of the target port from here on; 5: iSCSI (SPC-4 7.6.1).
-        let [high, low] = port.relative.to_be_bytes();
-        designator(&mut all, [0x51, 0x94], &[0, 0, high, low]);
-        let [high, low] = port.group.to_be_bytes();
-        designator(&mut all, [0x51, 0x95], &[0, 0, high, low]);
+        of_unit(ASCII, T10_VENDOR).append(&vendor, &mut all);
+        for (kind, number) in [(RELATIVE_PORT, port.relative), (PORT_GROUP, port.group)] {
+            let mut bytes = [0; PORT_BYTES];
+            PORT.put(&mut bytes, number);
+            of_port(BINARY, kind).append(&bytes, &mut all);
+        }
         let target = &port.target[..port.target.len().min(TARGET_NAME_BYTES_MAX)];
         // SCSI name strings end with NUL and are padded to a multiple of four.
         let mut name = format!("{target},t,0x{:04x}\0", port.group).into_bytes();
         name.resize(name.len().next_multiple_of(4), 0);
-        designator(&mut all, [0x53, 0x98], &name);
+        of_port(UTF_8, NAME_STRING).append(&name, &mut all);
         all
     }
 
     // SBC-3 6.6.4.
     fn limits_page(&self) -> Vec<u8> {
-        let (limits, mut body) = (&self.limits, vec![0; 60]);
+        use limits::*;
+        let (most, mut page) = (&self.limits, vec![0; BYTES]);
         // WSNZ is 0: a WRITE SAME of no blocks is one of all.
-        body[1] = limits.compare_blocks;
-        let granularity = 1_u32 << (self.physical_shift - self.block_shift).min(15);
-        put(&mut body, 2, &u16::try_from(granularity).unwrap_or(1).to_be_bytes());
-        put(&mut body, 4, &limits.transfer_blocks.to_be_bytes());
-        put(&mut body, 8, &limits.optimal_blocks.to_be_bytes());
+        COMPARE.put(&mut page, most.compare_blocks);
+        let granularity = 1_u16 << (self.physical_shift - self.block_shift).min(15);
+        GRANULARITY.put(&mut page, granularity);
+        TRANSFER.put(&mut page, most.transfer_blocks);
+        OPTIMAL.put(&mut page, most.optimal_blocks);
         if self.is_thin {
-            put(&mut body, 16, &limits.unmap_blocks.to_be_bytes());
-            put(&mut body, 20, &limits.unmap_ranges.to_be_bytes());
-            put(&mut body, 24, &granularity.to_be_bytes());
-            // UGAVALID: aligned to the granularity.
-            put(&mut body, 28, &0x8000_0000_u32.to_be_bytes());
+            UNMAP_BLOCKS.put(&mut page, most.unmap_blocks);
+            UNMAP_RANGES.put(&mut page, most.unmap_ranges);
+            UNMAP_GRANULARITY.put(&mut page, granularity.into());
+            // Aligned to the granularity.
+            UGAVALID.put(&mut page, true);
         }
-        put(&mut body, 32, &u64::from(limits.write_same_blocks).to_be_bytes());
-        put(&mut body, 40, &u32::from(self.atomic_blocks).to_be_bytes());
-        body
+        WRITE_SAME.put(&mut page, most.write_same_blocks.into());
+        ATOMIC.put(&mut page, self.atomic_blocks.into());
+        page
     }
 
-    // SBC-3 6.6.5: LBPU, LBPWS, LBPRZ; thin.
-    fn provisioning(&self) -> Vec<u8> {
-        if self.is_thin { vec![0, 0xc4, 2, 0] } else { vec![0; 4] }
+    // SBC-3 6.6.5.
+    fn provisioning_page(&self) -> Vec<u8> {
+        use provisioning::*;
+        let mut page = vec![0; BYTES];
+        if self.is_thin {
+            LBPU.put(&mut page, true);
+            LBPWS.put(&mut page, true);
+            LBPRZ.put(&mut page, 1);
+            TYPE.put(&mut page, THIN);
+        }
+        page
     }
 
     /// The data of READ CAPACITY(10) (SBC-3 5.15.2).
     #[must_use]
     pub fn capacity(&self) -> [u8; 8] {
-        let mut data = [0; 8];
-        let last = u32::try_from(self.block_count - 1).unwrap_or(u32::MAX);
-        put(&mut data, 0, &last.to_be_bytes());
-        put(&mut data, 4, &self.block_bytes().to_be_bytes());
+        let mut data = [0; capacity::BYTES];
+        capacity::LAST.put(&mut data, u32::try_from(self.block_count - 1).unwrap_or(u32::MAX));
+        capacity::BLOCK_BYTES.put(&mut data, self.block_bytes());
         data
     }
 
     /// The data of READ CAPACITY(16) (SBC-3 5.16.2).
     #[must_use]
     pub fn capacity_long(&self) -> [u8; 32] {
-        let mut data = [0; 32];
-        put(&mut data, 0, &(self.block_count - 1).to_be_bytes());
-        put(&mut data, 8, &self.block_bytes().to_be_bytes());
-        data[13] = (self.physical_shift - self.block_shift) & 0xf;
-        // LBPME, LBPRZ.
-        data[14] = if self.is_thin { 0xc0 } else { 0 };
+        use capacity_long::*;
+        let mut data = [0; BYTES];
+        LAST.put(&mut data, self.block_count - 1);
+        BLOCK_BYTES.put(&mut data, self.block_bytes());
+        EXPONENT.put(&mut data, self.physical_shift - self.block_shift);
+        LBPME.put(&mut data, self.is_thin);
+        LBPRZ.put(&mut data, self.is_thin);
         data
     }
 
@@ -239,42 +259,79 @@ impl UnitData {
         if first >= self.block_count {
             return Err(Sense::LBA_OUT_OF_RANGE);
         }
-        let mut data = [0; 24];
-        put(&mut data, 0, &20_u32.to_be_bytes());
-        put(&mut data, 8, &first.to_be_bytes());
-        let count = u32::try_from(self.block_count - first).unwrap_or(u32::MAX);
-        put(&mut data, 16, &count.to_be_bytes());
+        use lba_status::*;
+        let mut data = [0; BYTES];
+        LENGTH.put(&mut data, u32::try_from(BYTES).unwrap_or(0) - BEFORE);
+        LBA.put(&mut data, first);
+        COUNT.put(&mut data, u32::try_from(self.block_count - first).unwrap_or(u32::MAX));
         Ok(data)
     }
 }
 
 /// Standard INQUIRY data where there is no logical unit (SPC-4 6.6.2: qualifier 011b, type 1Fh).
 pub(super) fn absent() -> Vec<u8> {
-    let mut data = vec![0; 36];
-    (data[0], data[2], data[3], data[4]) = (0x7f, 6, 0x12, 31);
-    data[7] = 2;
-    data[8..].fill(b' ');
+    let mut data = vec![0; standard::BYTES_MIN];
+    begin_standard(&mut data);
+    standard::QUALIFIER.put(&mut data, 3);
+    standard::DEVICE_TYPE.put(&mut data, 0x1f);
+    standard::VENDOR.put(&mut data, []);
+    standard::PRODUCT.put(&mut data, []);
+    standard::REVISION.put(&mut data, []);
     data
 }
 
-fn designator(all: &mut Vec<u8>, [codes, kind]: [u8; 2], bytes: &[u8]) {
-    all.extend_from_slice(&[codes, kind, 0, u8::try_from(bytes.len()).unwrap_or(u8::MAX)]);
-    all.extend_from_slice(bytes);
+// SPC-4; hierarchical LUNs, response data format 2; more than one command at a time.
+fn begin_standard(data: &mut [u8]) {
+    use standard::*;
+    VERSION.put(data, SPC_4);
+    HISUP.put(data, true);
+    DATA_FORMAT.put(data, 2);
+    ADDITIONAL_LENGTH.put(data, u8::try_from(data.len()).unwrap_or(u8::MAX) - BEFORE);
+    CMDQUE.put(data, true);
+}
+
+// A page of which only the header is still missing.
+fn with_body(body: &[u8]) -> Vec<u8> {
+    [&[0; page::HEADER_BYTES], body].concat()
+}
+
+/// What stands before a designator.
+struct Designator {
+    codes: u8,
+    kind: u8,
+    is_of_port: bool,
+}
+
+impl Designator {
+    fn append(self, bytes: &[u8], all: &mut Vec<u8>) {
+        use layout::*;
+        let mut header = [0; HEADER_BYTES];
+        CODE_SET.put(&mut header, self.codes);
+        TYPE.put(&mut header, self.kind);
+        if self.is_of_port {
+            PROTOCOL.put(&mut header, ISCSI);
+            PIV.put(&mut header, true);
+            ASSOCIATION.put(&mut header, OF_PORT);
+        }
+        LENGTH.put(&mut header, u8::try_from(bytes.len()).unwrap_or(u8::MAX));
+        all.extend_from_slice(&header);
+        all.extend_from_slice(bytes);
+    }
 }
 
 // SPC-4 7.8.7.
-fn extended() -> Vec<u8> {
-    let mut body = vec![0; 60];
-    // SIMPSUP; V_SUP is not there: a cache is flushed or not.
-    body[1] = 1;
-    // LUICLR: a unit attention is cleared for one initiator.
-    body[3] = 1;
-    body
+fn extended_page() -> Vec<u8> {
+    let mut page = vec![0; extended::BYTES];
+    // V_SUP is not there: a cache is flushed or not.
+    extended::SIMPSUP.put(&mut page, true);
+    // A unit attention is cleared for one initiator.
+    extended::LUICLR.put(&mut page, true);
+    page
 }
 
-// SBC-3 6.6.2: no rotation.
-fn characteristics() -> Vec<u8> {
-    let mut body = vec![0; 60];
-    body[1] = 1;
-    body
+// SBC-3 6.6.2.
+fn characteristics_page() -> Vec<u8> {
+    let mut page = vec![0; characteristics::BYTES];
+    characteristics::ROTATION_RATE.put(&mut page, characteristics::NONE);
+    page
 }

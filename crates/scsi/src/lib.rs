@@ -23,6 +23,7 @@
 //! outcome      how a command ends, and what is done before that
 //! unit         all of these for one logical unit
 //! ask, found   an initiator's end: commands as it writes them, answers as it reads them
+//! layout       where the fields of all of these are, for both ends
 //! iscsi        SCSI over TCP                                    RFC 7143
 //! ```
 //!
@@ -39,6 +40,7 @@ mod demands;
 pub mod found;
 mod inquiry;
 pub mod iscsi;
+mod layout;
 mod log;
 mod lun;
 mod mode;

@@ -2,8 +2,9 @@
 //!
 //! Nothing is set and nothing is kept: what is counted is counted from the opening of the medium.
 
+use super::layout::cdb::log_sense;
+use super::layout::report::log;
 use super::sense::Sense;
-use wire::put;
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,13 +36,10 @@ const PAGES: u8 = 0x00;
 const STATISTICS: u8 = 0x19;
 const EXCEPTIONS: u8 = 0x2f;
 const ALL: u8 = 0xff;
-/// DS: nothing is saved; SPF: there is a subpage.
-const NOT_SAVED: u8 = 0x80;
-const HAS_SUBPAGE: u8 = 0x40;
 /// FORMAT AND LINKING: a list of binary values.
 const LIST: u8 = 3;
 /// FAILURE PREDICTION THRESHOLD EXCEEDED.
-const FAILING: [u8; 2] = [0x5d, 0];
+const FAILING: u16 = 0x5d00;
 /// No temperature is known.
 const NO_TEMPERATURE: u8 = 0xff;
 
@@ -51,32 +49,40 @@ impl LogAsked {
     /// # Errors
     /// When there is no such page, or no such parameter.
     pub fn page(self, figures: &LogFigures) -> Result<Vec<u8>, Sense> {
-        let mut data = vec![self.page, self.subpage, 0, 0];
+        let mut data = vec![0; log::HEADER_BYTES];
+        log::PAGE_CODE.put(&mut data, self.page);
+        log::SUBPAGE_CODE.put(&mut data, self.subpage);
         match (self.page, self.subpage) {
             (PAGES, 0) => data.extend([PAGES, STATISTICS, EXCEPTIONS]),
             (PAGES, ALL) => {
-                data[0] |= HAS_SUBPAGE;
+                log::SPF.put(&mut data, true);
                 data.extend([PAGES, 0, PAGES, ALL, STATISTICS, 0, EXCEPTIONS, 0]);
             }
             (STATISTICS, 0) => self.parameters(&statistics(figures), &mut data)?,
             (EXCEPTIONS, 0) => self.parameters(&[exceptions(figures)], &mut data)?,
-            (PAGES | STATISTICS | EXCEPTIONS, _) => return Err(Sense::in_cdb(3, None)),
-            _ => return Err(Sense::in_cdb(2, Some(5))),
+            (PAGES | STATISTICS | EXCEPTIONS, _) => {
+                return Err(Sense::wrong(log_sense::SUBPAGE_CODE));
+            }
+            _ => return Err(Sense::wrong(log_sense::PAGE_CODE)),
         }
-        let length = u16::try_from(data.len() - 4).unwrap_or(u16::MAX);
-        put(&mut data, 2, &length.to_be_bytes());
+        let length = u16::try_from(data.len() - log::HEADER_BYTES).unwrap_or(u16::MAX);
+        log::PAGE_LENGTH.put(&mut data, length);
         Ok(data)
     }
 
     // SPC-4 7.3.2.2: each with its code and length, from PARAMETER POINTER on.
     fn parameters(self, all: &[(u16, Vec<u8>)], data: &mut Vec<u8>) -> Result<(), Sense> {
-        data[0] |= NOT_SAVED;
+        // Nothing is saved.
+        log::DS.put(data, true);
         if all.iter().all(|(code, _)| *code < self.first) {
-            return Err(Sense::in_cdb(5, None));
+            return Err(Sense::wrong(log_sense::PARAMETER_POINTER));
         }
         for (code, bytes) in all.iter().filter(|(code, _)| *code >= self.first) {
-            data.extend(code.to_be_bytes());
-            data.extend([LIST, u8::try_from(bytes.len()).unwrap_or(u8::MAX)]);
+            let mut header = [0; log::PARAMETER_HEADER_BYTES];
+            log::PARAMETER_CODE.put(&mut header, *code);
+            log::FORMAT.put(&mut header, LIST);
+            log::PARAMETER_LENGTH.put(&mut header, u8::try_from(bytes.len()).unwrap_or(u8::MAX));
+            data.extend(header);
             data.extend(bytes);
         }
         Ok(())
@@ -86,17 +92,22 @@ impl LogAsked {
 // Times are told in microseconds; there are no weighted ones.
 fn statistics(figures: &LogFigures) -> [(u16, Vec<u8>); 2] {
     let LogFigures { commands, blocks: [read, written], times_us, .. } = figures;
-    let mut counts = vec![0; 64];
+    let mut counts = vec![0; log::COUNTS_BYTES];
     // Blocks received, then those transmitted.
     let all = commands.iter().chain([written, read]).chain(times_us);
-    for (index, value) in all.enumerate() {
-        put(&mut counts, 8 * index, &value.to_be_bytes());
+    for (index, value) in (0..).zip(all) {
+        log::COUNTS.nth(index).put(&mut counts, *value);
     }
-    // EXPONENT, INTEGER: 1 times 10 to the power of -6 seconds.
-    [(1, counts), (3, vec![0, 0, 0, 6, 0, 0, 0, 1])]
+    // 1 times 10 to the power of -6 seconds.
+    let mut interval = vec![0; log::INTERVAL_BYTES];
+    log::EXPONENT.put(&mut interval, 6);
+    log::INTEGER.put(&mut interval, 1);
+    [(1, counts), (3, interval)]
 }
 
 fn exceptions(figures: &LogFigures) -> (u16, Vec<u8>) {
-    let [code, qualifier] = if figures.has_lost { FAILING } else { [0; 2] };
-    (0, vec![code, qualifier, NO_TEMPERATURE, 0])
+    let mut bytes = vec![0; log::EXCEPTIONS_BYTES];
+    log::EXCEPTION.put(&mut bytes, if figures.has_lost { FAILING } else { 0 });
+    log::TEMPERATURE.put(&mut bytes, NO_TEMPERATURE);
+    (0, bytes)
 }

@@ -1,5 +1,7 @@
 //! Which logical unit is meant (SAM-5 4.7), and which there are (SPC-4 6.33).
 
+use super::layout::cdb::report::{ALLOCATION_LENGTH, SELECT_REPORT};
+use super::layout::report::{lun, luns as list};
 use super::sense::Sense;
 
 /// Logical units that a target may have: what flat addressing can name.
@@ -28,15 +30,16 @@ impl Lun {
     /// Reads the eight bytes of a LUN field; `None` for what no logical unit here has.
     #[must_use]
     pub fn read(field: [u8; 8]) -> Option<Self> {
-        let [high, low, rest @ ..] = field;
-        if rest != [0; 6] {
+        if lun::LEVELS.get(&field) != [0; 6] {
             return None;
         }
-        match high >> 6 {
-            // Peripheral addressing, on bus 0 (SAM-5 4.7.7.2).
-            0 if high == 0 => Some(Self(u16::from(low))),
-            // Flat addressing (SAM-5 4.7.7.3).
-            1 => Some(Self(u16::from(high & 0x3f) << 8 | u16::from(low))),
+        match lun::METHOD.get(&field) {
+            // On bus 0 (SAM-5 4.7.7.2).
+            lun::IS_PERIPHERAL if lun::BUS.get(&field) == 0 => {
+                Some(Self(lun::PERIPHERAL.get(&field).into()))
+            }
+            // SAM-5 4.7.7.3.
+            lun::IS_FLAT => Some(Self(lun::FLAT.get(&field) & lun::FLAT_MASK)),
             _ => None,
         }
     }
@@ -44,9 +47,15 @@ impl Lun {
     /// As it stands in a LUN field: peripheral addressing up to 255, as initiators expect.
     #[must_use]
     pub fn write(self) -> [u8; 8] {
-        let [high, low] = self.0.to_be_bytes();
-        let method = if high == 0 { 0 } else { 0x40 };
-        [method | high, low, 0, 0, 0, 0, 0, 0]
+        let mut field = [0; lun::BYTES];
+        match u8::try_from(self.0) {
+            Ok(number) => lun::PERIPHERAL.put(&mut field, number),
+            Err(_) => {
+                lun::FLAT.put(&mut field, self.0);
+                lun::METHOD.put(&mut field, lun::IS_FLAT);
+            }
+        }
+        field
     }
 }
 
@@ -61,20 +70,20 @@ pub fn report_luns(
 ) -> Result<Vec<u8>, Sense> {
     // SPC-4 6.33: ALLOCATION LENGTH is at least 16.
     if allocation < 16 {
-        return Err(Sense::in_cdb(6, None));
+        return Err(Sense::wrong(ALLOCATION_LENGTH));
     }
-    let mut list = vec![0; 8];
+    let mut data = vec![0; list::HEADER_BYTES];
     match select {
         // Those that are not well known; all of them.
-        0 | 2 => list.extend(luns.into_iter().flat_map(Lun::write)),
+        0 | 2 => data.extend(luns.into_iter().flat_map(Lun::write)),
         // Well known ones only.
         1 => {}
-        _ => return Err(Sense::in_cdb(2, None)),
+        _ => return Err(Sense::wrong(SELECT_REPORT)),
     }
-    let length = u32::try_from(list.len() - 8).unwrap_or(u32::MAX);
-    list[..4].copy_from_slice(&length.to_be_bytes());
-    list.truncate(usize::try_from(allocation).unwrap_or(usize::MAX));
-    Ok(list)
+    let length = u32::try_from(data.len() - list::HEADER_BYTES).unwrap_or(u32::MAX);
+    list::LIST_LENGTH.put(&mut data, length);
+    data.truncate(usize::try_from(allocation).unwrap_or(usize::MAX));
+    Ok(data)
 }
 
 #[cfg(test)]

@@ -3,10 +3,13 @@
 //! Two bits can be changed, both of the control page: the format of sense data, and whether
 //! initiators may write.
 
-use wire::{be16_at, be24_at, be32_at, put};
-
 use super::cdb::PageControl;
 use super::inquiry::UnitData;
+use super::layout::cdb::mode_sense;
+use super::layout::mode::{
+    DPOFUA, PAGE_CODE, PAGE_HEADER_BYTES, PAGE_LENGTH, SPF_AND_CODE, WP, block, caching, control,
+    long, short,
+};
 use super::sense::Sense;
 
 /// What initiators have set; as after a reset at first.
@@ -18,12 +21,8 @@ pub struct ModeState {
     pub is_write_protected: bool,
 }
 
-const D_SENSE: u8 = 1 << 2;
-const SWP: u8 = 1 << 3;
 /// Pages there are, in order; all of them have no subpages.
-const PAGES: [u8; 4] = [0x01, 0x08, 0x0a, 0x1c];
-/// Bytes of a short block descriptor (SBC-3 6.5.2.2).
-const BLOCK_BYTES: usize = 8;
+const PAGES: [u8; 4] = [0x01, caching::CODE, control::CODE, 0x1c];
 
 /// Which pages are asked for, and which of their values.
 #[derive(Debug, Clone, Copy)]
@@ -41,41 +40,47 @@ pub(super) fn sense(state: ModeState, unit: &UnitData, asked: Asked) -> Result<V
         return Err(Sense::SAVING_NOT_SUPPORTED);
     }
     if !matches!(asked.subpage, 0x00 | 0xff) {
-        return Err(Sense::in_cdb(3, None));
+        return Err(Sense::wrong(mode_sense::SUBPAGE_CODE));
     }
     let pages: Vec<u8> = match asked.page {
         0x3f => PAGES.to_vec(),
         page if PAGES.contains(&page) => vec![page],
-        _ => return Err(Sense::in_cdb(2, Some(5))),
+        _ => return Err(Sense::wrong(mode_sense::PAGE_CODE)),
     };
-    let header = if asked.is_long { 8 } else { 4 };
-    let mut data = vec![0; header];
-    let blocks = if asked.without_blocks { 0 } else { BLOCK_BYTES };
+    let mut data = vec![0; header_bytes(asked.is_long)];
+    let blocks = if asked.without_blocks { 0 } else { block::BYTES };
     if blocks > 0 {
         data.extend_from_slice(&block_descriptor(unit));
     }
     for page in pages {
         data.extend(values(page, asked.control, state, unit));
     }
-    // WP, DPOFUA (SBC-3 6.5.1).
-    let is_protected = unit.is_read_only || state.is_write_protected;
-    let specific = u8::from(is_protected) << 7 | 0x10;
+    let mut specific = [0];
+    WP.put(&mut specific, unit.is_read_only || state.is_write_protected);
+    DPOFUA.put(&mut specific, true);
+    let [specific] = specific;
     if asked.is_long {
-        let length = u16::try_from(data.len() - 2).unwrap_or(u16::MAX);
-        put(&mut data, 0, &length.to_be_bytes());
-        (data[3], data[7]) = (specific, u8::try_from(blocks).unwrap_or(0));
+        let length = u16::try_from(data.len() - long::BEFORE).unwrap_or(u16::MAX);
+        long::LENGTH.put(&mut data, length);
+        long::SPECIFIC.put(&mut data, specific);
+        long::DESCRIPTORS.put(&mut data, u16::try_from(blocks).unwrap_or(0));
     } else {
-        data[0] = u8::try_from(data.len() - 1).unwrap_or(u8::MAX);
-        (data[2], data[3]) = (specific, u8::try_from(blocks).unwrap_or(0));
+        let length = u8::try_from(data.len() - short::BEFORE).unwrap_or(u8::MAX);
+        short::LENGTH.put(&mut data, length);
+        short::SPECIFIC.put(&mut data, specific);
+        short::DESCRIPTORS.put(&mut data, u8::try_from(blocks).unwrap_or(0));
     }
     Ok(data)
 }
 
-fn block_descriptor(unit: &UnitData) -> [u8; BLOCK_BYTES] {
-    let mut descriptor = [0; BLOCK_BYTES];
-    let count = u32::try_from(unit.block_count).unwrap_or(u32::MAX);
-    put(&mut descriptor, 0, &count.to_be_bytes());
-    put(&mut descriptor, 5, &unit.block_bytes().to_be_bytes()[1..]);
+const fn header_bytes(is_long: bool) -> usize {
+    if is_long { long::BYTES } else { short::BYTES }
+}
+
+fn block_descriptor(unit: &UnitData) -> [u8; block::BYTES] {
+    let mut descriptor = [0; block::BYTES];
+    block::COUNT.put(&mut descriptor, u32::try_from(unit.block_count).unwrap_or(u32::MAX));
+    block::LENGTH.put(&mut descriptor, unit.block_bytes());
     descriptor
 }
 
@@ -87,19 +92,19 @@ fn values(page: u8, control: PageControl, state: ModeState, unit: &UnitData) -> 
         PageControl::Changeable => ModeState { has_descriptors: true, is_write_protected: true },
     };
     let is_mask = control == PageControl::Changeable;
-    let length = if page == 0x08 { 18 } else { 10 };
-    let mut bytes = vec![0; usize::from(length) + 2];
-    (bytes[0], bytes[1]) = (page, length);
+    let length = if page == caching::CODE { 18 } else { 10 };
+    let mut bytes = vec![0; PAGE_HEADER_BYTES + usize::from(length)];
+    PAGE_CODE.put(&mut bytes, page);
+    PAGE_LENGTH.put(&mut bytes, length);
     match page {
-        // WCE (SBC-3 6.5.5).
-        0x08 if !is_mask => bytes[2] = u8::from(unit.has_write_cache) << 2,
-        0x0a => {
-            bytes[2] = if state.has_descriptors { D_SENSE } else { 0 };
-            bytes[4] = if state.is_write_protected { SWP } else { 0 };
+        caching::CODE if !is_mask => caching::WCE.put(&mut bytes, unit.has_write_cache),
+        control::CODE => {
+            control::D_SENSE.put(&mut bytes, state.has_descriptors);
+            control::SWP.put(&mut bytes, state.is_write_protected);
             if !is_mask {
                 // Commands are reordered at will (SPC-4 7.5.8); no limit to how long one is busy.
-                bytes[3] = 0x10;
-                put(&mut bytes, 8, &u16::MAX.to_be_bytes());
+                control::ALGORITHM.put(&mut bytes, 1);
+                control::BUSY_TIMEOUT.put(&mut bytes, u16::MAX);
             }
         }
         _ => {}
@@ -117,18 +122,23 @@ pub(super) fn select(
     if data.is_empty() {
         return Ok(state);
     }
-    let header = if is_long { 8 } else { 4 };
+    let header = header_bytes(is_long);
     if data.len() < header {
         return Err(Sense::PARAMETER_LIST_LENGTH);
     }
-    // LONGLBA: descriptors are short here.
-    if is_long && data[4] & 1 != 0 {
-        return Err(Sense::in_parameters(4, Some(0)));
+    // Descriptors are short here.
+    if is_long && long::LONGLBA.get(data) {
+        return Err(Sense::wrong_parameter(0, long::LONGLBA));
     }
-    let blocks = if is_long { usize::from(be16_at(data, 6)) } else { usize::from(data[3]) };
-    let blocks_at = if is_long { 6 } else { 3 };
-    if blocks != 0 && blocks != BLOCK_BYTES {
-        return Err(Sense::in_parameters(blocks_at, None));
+    let blocks = match is_long {
+        true => usize::from(long::DESCRIPTORS.get(data)),
+        false => usize::from(short::DESCRIPTORS.get(data)),
+    };
+    if blocks != 0 && blocks != block::BYTES {
+        return Err(match is_long {
+            true => Sense::wrong_parameter(0, long::DESCRIPTORS),
+            false => Sense::wrong_parameter(0, short::DESCRIPTORS),
+        });
     }
     let descriptor = data.get(header..header + blocks).ok_or(Sense::PARAMETER_LIST_LENGTH)?;
     if blocks > 0 {
@@ -136,30 +146,29 @@ pub(super) fn select(
     }
     let (mut at, mut state) = (header + blocks, state);
     while at < data.len() {
-        let page = data.get(at..at + 2).ok_or(Sense::PARAMETER_LIST_LENGTH)?;
-        let byte = u16::try_from(at).unwrap_or(u16::MAX);
-        // PS has no meaning here; SPF: no page has subpages.
-        let (code, length) = (page[0] & 0x7f, usize::from(page[1]));
+        let page = data.get(at..at + PAGE_HEADER_BYTES).ok_or(Sense::PARAMETER_LIST_LENGTH)?;
+        // PS has no meaning here; no page has subpages.
+        let (code, length) = (SPF_AND_CODE.get(page), usize::from(PAGE_LENGTH.get(page)));
         if !PAGES.contains(&code) {
-            return Err(Sense::in_parameters(byte, Some(6)));
+            return Err(Sense::wrong_parameter(at, SPF_AND_CODE));
         }
         let current = values(code, PageControl::Current, state, unit);
-        if length + 2 != current.len() {
-            return Err(Sense::in_parameters(byte + 1, None));
+        if PAGE_HEADER_BYTES + length != current.len() {
+            return Err(Sense::wrong_parameter(at, PAGE_LENGTH));
         }
         let page = data.get(at..at + current.len()).ok_or(Sense::PARAMETER_LIST_LENGTH)?;
         let mask = values(code, PageControl::Changeable, state, unit);
-        for (index, ((new, old), mask)) in page.iter().zip(&current).zip(&mask).enumerate().skip(2)
-        {
+        let bytes = page.iter().zip(&current).zip(&mask).enumerate().skip(PAGE_HEADER_BYTES);
+        for (index, ((new, old), mask)) in bytes {
             if (new ^ old) & !mask != 0 {
-                let offset = u16::try_from(index).unwrap_or(0);
-                return Err(Sense::in_parameters(byte + offset, None));
+                let byte = u16::try_from(at + index).unwrap_or(u16::MAX);
+                return Err(Sense::in_parameters(byte, None));
             }
         }
-        if code == 0x0a {
+        if code == control::CODE {
             state = ModeState {
-                has_descriptors: page[2] & D_SENSE != 0,
-                is_write_protected: page[4] & SWP != 0,
+                has_descriptors: control::D_SENSE.get(page),
+                is_write_protected: control::SWP.get(page),
             };
         }
         at += current.len();
@@ -169,15 +178,14 @@ pub(super) fn select(
 
 // Blocks as they are: their number or 0 or all, their length or 0 (SBC-3 6.5.2.2).
 fn check_blocks(descriptor: &[u8], unit: &UnitData, at: usize) -> Result<(), Sense> {
-    let count = be32_at(descriptor, 0);
+    let count = block::COUNT.get(descriptor);
     let own = u32::try_from(unit.block_count).unwrap_or(u32::MAX);
-    let byte = u16::try_from(at).unwrap_or(0);
     if count != 0 && count != u32::MAX && count != own {
-        return Err(Sense::in_parameters(byte, None));
+        return Err(Sense::wrong_parameter(at, block::COUNT));
     }
-    let length = be24_at(descriptor, 5);
+    let length = block::LENGTH.get(descriptor);
     if length != 0 && length != unit.block_bytes() {
-        return Err(Sense::in_parameters(byte + 5, None));
+        return Err(Sense::wrong_parameter(at, block::LENGTH));
     }
     Ok(())
 }

@@ -3,8 +3,9 @@
 //! One table: what REPORT SUPPORTED OPERATION CODES says (SPC-4 6.35) is what is checked.
 
 use super::inquiry::UnitData;
+use super::layout::cdb::{OPERATION_CODE, SERVICE_ACTION, report as asked_for};
+use super::layout::report::opcodes as layout;
 use super::sense::Sense;
-use wire::put;
 
 /// Which commands are to be reported (SPC-4 6.35: REPORTING OPTIONS).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,11 +151,11 @@ fn all(unit: &UnitData) -> impl Iterator<Item = &'static Opcode> {
 
 /// The command that these bytes are, with no bit set that means nothing.
 pub(super) fn find(cdb: &[u8; 16], unit: &UnitData) -> Result<&'static Opcode, Sense> {
-    let mut of_code = all(unit).filter(|one| one.code == cdb[0]).peekable();
+    let mut of_code = all(unit).filter(|one| one.code == OPERATION_CODE.get(cdb)).peekable();
     of_code.peek().ok_or(Sense::INVALID_OPCODE)?;
-    let is_action = |one: &&Opcode| one.action.is_none_or(|action| action == cdb[1] & 0x1f);
-    // Its service action is five bits (SPC-4 4.3.5).
-    let found = of_code.find(is_action).ok_or(Sense::in_cdb(1, Some(4)))?;
+    let is_action =
+        |one: &&Opcode| one.action.is_none_or(|action| action == SERVICE_ACTION.get(cdb));
+    let found = of_code.find(is_action).ok_or_else(|| Sense::wrong(SERVICE_ACTION))?;
     for (at, byte) in (0..found.length()).zip(cdb).skip(1) {
         let wrong = byte & !found.usage(unit, at);
         if wrong != 0 {
@@ -176,13 +177,13 @@ pub(super) fn report(
         ReportedCodes::Code(code) => {
             // It has service actions, so one is to be named.
             if all(unit).any(|one| one.code == code && one.action.is_some()) {
-                return Err(Sense::in_cdb(2, Some(2)));
+                return Err(Sense::wrong(asked_for::OPTIONS));
             }
             Ok(one(unit, code, None, has_timeouts))
         }
         ReportedCodes::Action(code, action) => {
             if all(unit).any(|one| one.code == code && one.action.is_none()) {
-                return Err(Sense::in_cdb(2, Some(2)));
+                return Err(Sense::wrong(asked_for::OPTIONS));
             }
             Ok(one(unit, code, u8::try_from(action).ok(), has_timeouts))
         }
@@ -199,37 +200,40 @@ pub(super) fn report(
 const NO_TIMEOUTS: [u8; 12] = [0, 0x0a, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
 fn list(unit: &UnitData, has_timeouts: bool) -> Vec<u8> {
-    let mut data = vec![0; 4];
+    use layout::*;
+    let mut data = vec![0; HEADER_BYTES];
     for one in all(unit) {
-        let mut entry = [0; 8];
-        entry[0] = one.code;
-        entry[3] = one.action.unwrap_or(0);
-        // CTDP, SERVACTV.
-        entry[5] = u8::from(has_timeouts) << 1 | u8::from(one.action.is_some());
-        entry[7] = u8::try_from(one.length()).unwrap_or(0);
+        let mut entry = [0; DESCRIPTOR_BYTES];
+        CODE.put(&mut entry, one.code);
+        ACTION.put(&mut entry, one.action.unwrap_or(0).into());
+        CTDP.put(&mut entry, has_timeouts);
+        SERVACTV.put(&mut entry, one.action.is_some());
+        CDB_LENGTH.put(&mut entry, u16::try_from(one.length()).unwrap_or(0));
         data.extend_from_slice(&entry);
         if has_timeouts {
             data.extend_from_slice(&NO_TIMEOUTS);
         }
     }
-    let length = u32::try_from(data.len() - 4).unwrap_or(u32::MAX);
-    put(&mut data, 0, &length.to_be_bytes());
+    let length = u32::try_from(data.len() - HEADER_BYTES).unwrap_or(u32::MAX);
+    LENGTH.put(&mut data, length);
     data
 }
 
 fn one(unit: &UnitData, code: u8, action: Option<u8>, has_timeouts: bool) -> Vec<u8> {
+    use layout::*;
     let found = all(unit).find(|one| one.code == code && one.action == action);
+    let mut data = vec![0; HEADER_BYTES];
     let Some(found) = found else {
-        // SUPPORT: it is not supported.
-        return vec![0, 1, 0, 0];
+        SUPPORT.put(&mut data, MISSING);
+        return data;
     };
-    // CTDP; SUPPORT: as the standard has it.
-    let mut data = vec![0, u8::from(has_timeouts) << 7 | 3, 0, 0];
-    put(&mut data, 2, &u16::try_from(found.length()).unwrap_or(0).to_be_bytes());
+    ONE_CTDP.put(&mut data, has_timeouts);
+    SUPPORT.put(&mut data, STANDARD);
+    CDB_SIZE.put(&mut data, u16::try_from(found.length()).unwrap_or(0));
     data.extend((0..found.length()).map(|at| found.usage(unit, at)));
     // The action's own bits say which action it is.
     if let Some(action) = action {
-        data[5] = data[5] & !0x1f | action;
+        SERVICE_ACTION.put(&mut data[HEADER_BYTES..], action);
     }
     if has_timeouts {
         data.extend_from_slice(&NO_TIMEOUTS);

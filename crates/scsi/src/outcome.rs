@@ -2,6 +2,7 @@
 
 use super::cdb::Command;
 use super::inquiry;
+use super::layout::cdb;
 use super::log::{LogAsked, LogFigures};
 use super::plan::{Plan, UnmapRange};
 use super::sense::{Sense, Status};
@@ -93,22 +94,26 @@ impl Outcome {
 
 /// What an initiator gets from a logical unit that is not there (SPC-4 5.5, SAM-5 5.11).
 #[must_use]
-pub fn absent(cdb: &[u8; 16]) -> Step {
-    let room = usize::from(cdb[3]) << 8 | usize::from(cdb[4]);
+pub fn absent(command: &[u8; 16]) -> Step {
+    use cdb::{inquiry::EVPD, report, request_sense};
     let cut = |mut data: Vec<u8>, room| {
-        data.truncate(room);
+        data.truncate(usize::try_from(room).unwrap_or(usize::MAX));
         Step::Answer(Outcome::data(data))
     };
-    match cdb[0] {
-        0x12 if cdb[1] & 1 == 0 => cut(inquiry::absent(), room),
+    match cdb::OPERATION_CODE.get(command) {
+        0x12 if !EVPD.get(command) => {
+            let room: u32 = cdb::inquiry::ALLOCATION_LENGTH.get(command).into();
+            cut(inquiry::absent(), room)
+        }
         0x03 => {
-            let sense = Sense::LOGICAL_UNIT_NOT_SUPPORTED.write(cdb[1] & 1 != 0);
-            cut(sense, usize::from(cdb[4]))
+            let is_descriptor = request_sense::DESC.get(command);
+            let sense = Sense::LOGICAL_UNIT_NOT_SUPPORTED.write(is_descriptor);
+            cut(sense, request_sense::ALLOCATION_LENGTH.get(command).into())
         }
-        0xa0 => {
-            let allocation = u32::from_be_bytes([cdb[6], cdb[7], cdb[8], cdb[9]]);
-            Step::ReportLuns { select: cdb[2], allocation }
-        }
+        0xa0 => Step::ReportLuns {
+            select: report::SELECT_REPORT.get(command),
+            allocation: report::ALLOCATION_LENGTH.get(command),
+        },
         _ => Step::Answer(Outcome::check(Sense::LOGICAL_UNIT_NOT_SUPPORTED)),
     }
 }

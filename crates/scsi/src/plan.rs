@@ -1,9 +1,11 @@
 //! What a command takes of a device (SBC-3 5), and what is done with its data.
 
-use wire::{be16_at, be32_at, be64_at};
+use wire::Place as _;
 
 use super::cdb::{Check, Command, Extent};
 use super::inquiry::UnitData;
+use super::layout::cdb::{OPERATION_CODE, blocks};
+use super::layout::report::unmap;
 use super::sense::Sense;
 
 /// What is done to a device.
@@ -94,7 +96,7 @@ pub struct Plan {
 /// for others, and for those that [`super::LogicalUnit::begin`] has to say more about.
 #[must_use]
 pub fn read_write(cdb: &[u8; 16], sent_bytes: u32, unit: &UnitData) -> Option<Plan> {
-    if !matches!(cdb[0], 0x28 | 0x2a | 0x88 | 0x8a) {
+    if !matches!(OPERATION_CODE.get(cdb), 0x28 | 0x2a | 0x88 | 0x8a) {
         return None;
     }
     let command = Command::read(cdb, unit).ok()?;
@@ -268,20 +270,17 @@ fn all_from(extent: Extent, unit: &UnitData) -> Extent {
 }
 
 // Where the number of blocks stands.
-const fn count_byte(cdb: &[u8; 16]) -> u16 {
-    match (cdb[0], cdb[0] >> 5) {
-        (0x89, _) => 13,
-        (0x9c, _) => 12,
-        (_, 0) => 4,
-        (_, 1 | 2) => 7,
-        (_, 5) => 6,
-        _ => 10,
+fn count_byte(cdb: &[u8; 16]) -> u16 {
+    let code = OPERATION_CODE.get(cdb);
+    match (code, code >> 5) {
+        (0x89, _) => blocks::COMPARE_LENGTH.byte(),
+        (0x9c, _) => blocks::ATOMIC_LENGTH.byte(),
+        (_, 0) => blocks::LENGTH_6.byte(),
+        (_, 1 | 2) => blocks::LENGTH_10.byte(),
+        (_, 5) => blocks::LENGTH_12.byte(),
+        _ => blocks::LENGTH_16.byte(),
     }
 }
-
-/// Bytes before the descriptors of UNMAP, and of each of them (SBC-3 5.28.2).
-const UNMAP_HEADER: usize = 8;
-const UNMAP_ENTRY: usize = 16;
 
 /// What the parameters of UNMAP say.
 ///
@@ -291,25 +290,24 @@ pub fn unmap_ranges(data: &[u8], unit: &UnitData) -> Result<Vec<UnmapRange>, Sen
     if data.is_empty() {
         return Ok(Vec::new());
     }
-    if data.len() < UNMAP_HEADER {
-        return Err(Sense::PARAMETER_LIST_LENGTH);
-    }
-    let length = usize::from(be16_at(data, 2));
-    let entries = data[UNMAP_HEADER..].get(..length).ok_or(Sense::PARAMETER_LIST_LENGTH)?;
-    let count = length / UNMAP_ENTRY;
+    let (header, rest) =
+        data.split_at_checked(unmap::HEADER_BYTES).ok_or(Sense::PARAMETER_LIST_LENGTH)?;
+    let length = usize::from(unmap::LENGTH.get(header));
+    let entries = rest.get(..length).ok_or(Sense::PARAMETER_LIST_LENGTH)?;
+    let count = length / unmap::DESCRIPTOR_BYTES;
     if count > usize::try_from(unit.limits.unmap_ranges).unwrap_or(usize::MAX) {
-        return Err(Sense::in_parameters(2, None));
+        return Err(Sense::wrong_parameter(0, unmap::LENGTH));
     }
     let (mut ranges, mut blocks) = (Vec::with_capacity(count), 0);
-    for (index, entry) in entries.chunks_exact(UNMAP_ENTRY).enumerate() {
-        let (first, count) = (be64_at(entry, 0), u64::from(be32_at(entry, 8)));
+    for (index, entry) in entries.chunks_exact(unmap::DESCRIPTOR_BYTES).enumerate() {
+        let (first, count) = (unmap::LBA.get(entry), u64::from(unmap::COUNT.get(entry)));
         if !unit.holds(first, count) {
             return Err(Sense::LBA_OUT_OF_RANGE.about(first));
         }
         blocks += count;
         if blocks > u64::from(unit.limits.unmap_blocks) {
-            let byte = UNMAP_HEADER + index * UNMAP_ENTRY + 8;
-            return Err(Sense::in_parameters(u16::try_from(byte).unwrap_or(u16::MAX), None));
+            let begin = unmap::HEADER_BYTES + index * unmap::DESCRIPTOR_BYTES;
+            return Err(Sense::wrong_parameter(begin, unmap::COUNT));
         }
         if count > 0 {
             let [offset, length] = [first, count].map(|blocks| blocks << unit.block_shift);

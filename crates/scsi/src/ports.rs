@@ -3,8 +3,8 @@
 //!
 //! Each port is a target port group of its own, with its relative identifier for a number.
 
+use super::layout::report::port_groups as layout;
 use super::sense::Sense;
-use wire::put;
 
 /// How well (SPC-4 6.37: ASYMMETRIC ACCESS STATE).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -24,9 +24,9 @@ pub enum PortState {
 }
 
 /// States that a port can have: T_SUP, U_SUP, S_SUP, AN_SUP, AO_SUP (SPC-4 6.37).
-const SUPPORTED: u8 = 0x8f;
+const SUPPORTED_STATES: u8 = 0x8f;
 /// RETURN DATA FORMAT of the extended header.
-const EXTENDED: u8 = 1 << 4;
+const EXTENDED: u8 = 1;
 
 impl PortState {
     /// Whether it can be read and written through a port.
@@ -45,19 +45,21 @@ impl PortState {
 
 /// The data of REPORT TARGET PORT GROUPS (SPC-4 6.37), of all ports in order.
 pub(super) fn report(states: &[PortState], is_extended: bool) -> Vec<u8> {
-    let mut data = vec![0; if is_extended { 8 } else { 4 }];
+    use layout::*;
+    let mut data = vec![0; if is_extended { EXTENDED_BYTES } else { HEADER_BYTES }];
     if is_extended {
-        data[4] = EXTENDED;
+        FORMAT.put(&mut data, EXTENDED);
     }
     for (state, number) in states.iter().zip(1_u16..) {
-        let mut group = [0; 12];
-        // TARGET PORT COUNT: one.
-        (group[0], group[1], group[7]) = (*state as u8, SUPPORTED, 1);
-        put(&mut group, 2, &number.to_be_bytes());
-        put(&mut group, 10, &number.to_be_bytes());
+        let mut group = [0; GROUP_BYTES];
+        STATE.put(&mut group, *state as u8);
+        SUPPORTED.put(&mut group, SUPPORTED_STATES);
+        GROUP.put(&mut group, number);
+        COUNT.put(&mut group, 1);
+        PORT.put(&mut group, number);
         data.extend_from_slice(&group);
     }
-    let length = u32::try_from(data.len() - 4).unwrap_or(u32::MAX);
-    put(&mut data, 0, &length.to_be_bytes());
+    let length = u32::try_from(data.len() - HEADER_BYTES).unwrap_or(u32::MAX);
+    LENGTH.put(&mut data, length);
     data
 }

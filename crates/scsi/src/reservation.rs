@@ -3,9 +3,11 @@
 use reservations::{
     Access, Action, Change, Changes, Identity, Kind, Refusal, Registrant, Registry,
 };
-use wire::{be64_at, put};
 
 use super::attention::Attention;
+use super::layout::cdb::reserve;
+use super::layout::reservation::transport_id;
+use super::layout::reservation::{capabilities, header, held, key, out as parameters, status};
 use super::outcome::Outcome;
 use super::sense::Sense;
 
@@ -24,7 +26,7 @@ pub struct Elsewhere {
 pub const TRANSPORT_ID_BYTES_MAX: usize = 248;
 
 /// Bytes of the parameters of every service action there is (SPC-4 6.16.3).
-pub(super) const PARAMETER_BYTES: u32 = 24;
+pub(super) const PARAMETER_BYTES: u32 = parameters::BYTES;
 
 /// Who an initiator is: its port's name, as it stands in parameters (SPC-4 7.6.4.6).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -65,10 +67,6 @@ impl Out {
     }
 }
 
-/// Flags of what registers (SPC-4 6.16.3).
-const SPEC_I_PT: u8 = 1 << 3;
-const ALL_TG_PT: u8 = 1 << 2;
-
 /// Kinds by TYPE (SPC-4 6.15.3.3).
 const KINDS: [(Kind, u8); 6] = [
     (Kind::WriteExclusive, 1),
@@ -91,8 +89,10 @@ impl TransportId {
     /// That of an iSCSI initiator port: its name and the identifier of its session.
     #[must_use]
     pub fn iscsi(name: &str, isid: [u8; 6]) -> Self {
-        // Format 01b, protocol 5.
-        let mut bytes = vec![0x45, 0, 0, 0];
+        use transport_id::*;
+        let mut bytes = vec![0; HEADER_BYTES];
+        FORMAT.put(&mut bytes, WITH_SESSION);
+        PROTOCOL.put(&mut bytes, ISCSI);
         bytes.extend_from_slice(name.get(..223).unwrap_or(name).as_bytes());
         bytes.extend_from_slice(b",i,0x");
         for byte in isid {
@@ -100,9 +100,9 @@ impl TransportId {
         }
         bytes.push(0);
         // ADDITIONAL LENGTH is at least 20 and a multiple of 4.
-        bytes.resize(bytes.len().next_multiple_of(4).max(24), 0);
-        let length = u16::try_from(bytes.len() - 4).unwrap_or(0);
-        put(&mut bytes, 2, &length.to_be_bytes());
+        let whole = bytes.len().next_multiple_of(4).max(HEADER_BYTES + LENGTH_MIN);
+        bytes.resize(whole, 0);
+        ADDITIONAL_LENGTH.put(&mut bytes, u16::try_from(whole - HEADER_BYTES).unwrap_or(0));
         Self(bytes)
     }
 
@@ -199,33 +199,32 @@ impl PersistentReservations {
         if data.len() != PARAMETER_BYTES as usize {
             return Err(Outcome::check(Sense::PARAMETER_LIST_LENGTH));
         }
-        let (key, new, flags) = (be64_at(data, 0), be64_at(data, 8), data[20]);
+        let (key, new) = (parameters::KEY.get(data), parameters::ACTION_KEY.get(data));
         let registers = Out::registers(out.action);
         // SPEC_I_PT names initiator ports, and nobody registers for another's. The standard has it
         // only where something is registered, and ALL_TG_PT and APTPL, too.
-        if registers && flags & SPEC_I_PT != 0 {
-            return Err(Outcome::check(Sense::in_parameters(20, Some(3))));
+        if registers && parameters::SPEC_I_PT.get(data) {
+            return Err(Outcome::check(Sense::wrong_parameter(0, parameters::SPEC_I_PT)));
         }
         // SPC-4 6.16.3: but for the ports of SPEC_I_PT it is as long as that, or it is an error.
         if out.length != PARAMETER_BYTES {
             return Err(Outcome::check(Sense::PARAMETER_LIST_LENGTH));
         }
-        let persists = registers && flags & 1 != 0;
+        let persists = registers && parameters::APTPL.get(data);
         if persists && !self.0.can_persist() {
-            return Err(Outcome::check(Sense::in_parameters(20, Some(0))));
+            return Err(Outcome::check(Sense::wrong_parameter(0, parameters::APTPL)));
         }
         let kind = || {
             // SCOPE: the logical unit (SPC-4 6.15.3.2).
             if out.scope != 0 {
-                return Err(Outcome::check(Sense::in_cdb(2, Some(7))));
+                return Err(Outcome::check(Sense::wrong(reserve::SCOPE)));
             }
-            kind_of(out.kind).ok_or_else(|| Outcome::check(Sense::in_cdb(2, Some(3))))
+            kind_of(out.kind).ok_or_else(|| Outcome::check(Sense::wrong(reserve::TYPE)))
         };
         let changes = match out.action {
             0x00 | 0x06 => {
                 let known = (out.action == 0x00).then_some(key);
-                let all = flags & ALL_TG_PT != 0;
-                let ways: Vec<Way> = match all {
+                let ways: Vec<Way> = match parameters::ALL_TG_PT.get(data) {
                     true => (1..=ports).map(|port| who.id.clone().through(port)).collect(),
                     false => vec![who.clone()],
                 };
@@ -257,16 +256,19 @@ impl PersistentReservations {
     }
 
     fn header(&self, length: usize) -> Vec<u8> {
-        let mut data = self.0.generation().to_be_bytes().to_vec();
-        data.extend_from_slice(&u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes());
+        let mut data = vec![0; header::BYTES];
+        header::GENERATION.put(&mut data, self.0.generation());
+        header::ADDITIONAL_LENGTH.put(&mut data, u32::try_from(length).unwrap_or(u32::MAX));
         data
     }
 
     // SPC-4 6.15.2.
     fn keys(&self) -> Vec<u8> {
-        let mut data = self.header(8 * self.0.registrants().len());
+        let mut data = self.header(key::BYTES * self.0.registrants().len());
         for one in self.0.registrants() {
-            data.extend_from_slice(&one.key.to_be_bytes());
+            let mut entry = [0; key::BYTES];
+            key::KEY.put(&mut entry, one.key);
+            data.extend_from_slice(&entry);
         }
         data
     }
@@ -274,33 +276,42 @@ impl PersistentReservations {
     // SPC-4 6.15.3.
     fn held(&self) -> Vec<u8> {
         let Some(kind) = self.0.kind() else { return self.header(0) };
-        let mut data = self.header(16);
+        let mut descriptor = [0; held::BYTES];
         // The key is 0 if all registrants hold it.
-        data.extend_from_slice(&self.0.holder_key().unwrap_or(0).to_be_bytes());
-        data.extend_from_slice(&[0, 0, 0, 0, 0, number_of(kind), 0, 0]);
+        held::KEY.put(&mut descriptor, self.0.holder_key().unwrap_or(0));
+        held::TYPE.put(&mut descriptor, number_of(kind));
+        let mut data = self.header(held::BYTES);
+        data.extend_from_slice(&descriptor);
         data
     }
 
-    // SPC-4 6.15.4: ATP_C, PTPL_C; TMV, no commands beyond those of the standard, PTPL_A; all
-    // types.
+    // SPC-4 6.15.4: no commands beyond those of the standard.
     fn capabilities(&self) -> Vec<u8> {
-        let [can, does] = [self.0.can_persist(), self.0.persists()].map(u8::from);
-        vec![0, 8, 0x04 | can, 0x80 | does, 0xea, 0x01, 0, 0]
+        use capabilities::*;
+        let mut data = vec![0; usize::from(BYTES)];
+        LENGTH.put(&mut data, BYTES);
+        ATP_C.put(&mut data, true);
+        PTPL_C.put(&mut data, self.0.can_persist());
+        TMV.put(&mut data, true);
+        PTPL_A.put(&mut data, self.0.persists());
+        TYPE_MASK.put(&mut data, ALL_TYPES);
+        data
     }
 
     // SPC-4 6.15.5.
     fn status(&self) -> Vec<u8> {
+        use status::*;
         let mut list = Vec::new();
         for Registrant { who, key } in self.0.registrants() {
-            let mut entry = [0; 24];
-            put(&mut entry, 0, &key.to_be_bytes());
+            let mut entry = [0; BYTES];
+            KEY.put(&mut entry, *key);
             if let Some(kind) = self.0.kind().filter(|_| self.0.is_holder(who)) {
-                (entry[12], entry[13]) = (1, number_of(kind));
+                R_HOLDER.put(&mut entry, true);
+                TYPE.put(&mut entry, number_of(kind));
             }
-            put(&mut entry, 18, &who.port.to_be_bytes());
+            PORT.put(&mut entry, who.port);
             let id = who.id.bytes();
-            let length = u32::try_from(id.len()).unwrap_or(0);
-            put(&mut entry, 20, &length.to_be_bytes());
+            ADDITIONAL_LENGTH.put(&mut entry, u32::try_from(id.len()).unwrap_or(0));
             list.extend_from_slice(&entry);
             list.extend_from_slice(id);
         }
@@ -353,7 +364,6 @@ fn refused(refusal: Refusal) -> Outcome {
         Refusal::Conflict => Outcome::conflict(),
         Refusal::Full => Outcome::check(Sense::NO_ROOM_FOR_REGISTRATION),
         Refusal::OtherKind => Outcome::check(Sense::INVALID_RELEASE),
-        // SERVICE ACTION RESERVATION KEY.
-        Refusal::NoKey => Outcome::check(Sense::in_parameters(8, None)),
+        Refusal::NoKey => Outcome::check(Sense::wrong_parameter(0, parameters::ACTION_KEY)),
     }
 }

@@ -1,6 +1,8 @@
 //! How a command ended: its status (SAM-5 5.3) and what its sense data says (SPC-4 4.5).
 
-use wire::{be16_at, be32_at, be64_at, put};
+use wire::Place;
+
+use super::layout::sense::{DESCRIPTORS, FIXED, RESPONSE_CODE, descriptor, fixed, header, pointer};
 
 /// The status of a command (SAM-5 5.3.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -136,9 +138,6 @@ senses! {
     NO_ROOM_FOR_REGISTRATION = IllegalRequest, 0x5504;
 }
 
-/// Bytes of sense data in fixed format.
-const FIXED_BYTES: usize = 18;
-
 impl SenseKey {
     const ALL: [Self; 11] = [
         Self::NoSense,
@@ -154,8 +153,8 @@ impl SenseKey {
         Self::Miscompare,
     ];
 
-    fn from_byte(byte: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|key| *key as u8 == byte & 0xf)
+    fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|key| *key as u8 == number)
     }
 }
 
@@ -200,6 +199,17 @@ impl Sense {
         Self { field, ..Self::INVALID_FIELD_IN_PARAMETERS }
     }
 
+    /// This field of the command cannot be so.
+    pub(crate) fn wrong(field: impl Place) -> Self {
+        Self::in_cdb(field.byte(), field.bit())
+    }
+
+    /// This field of the parameters cannot be so, in a structure that begins at a byte of them.
+    pub(crate) fn wrong_parameter(begin: usize, field: impl Place) -> Self {
+        let begin = u16::try_from(begin).unwrap_or(u16::MAX);
+        Self::in_parameters(begin.saturating_add(field.byte()), field.bit())
+    }
+
     /// The same, with something to INFORMATION.
     #[must_use]
     pub const fn about(self, information: u64) -> Self {
@@ -213,79 +223,109 @@ impl Sense {
     }
 
     fn write_fixed(&self) -> Vec<u8> {
-        let mut bytes = vec![0; FIXED_BYTES];
-        (bytes[0], bytes[2], bytes[7]) = (0x70, self.key as u8, 10);
+        use fixed::*;
+        let mut bytes = vec![0; BYTES];
+        RESPONSE_CODE.put(&mut bytes, FIXED);
+        KEY.put(&mut bytes, self.key as u8);
+        ADDITIONAL_LENGTH.put(&mut bytes, additional(BYTES - BEFORE));
         // What does not fit is not valid (SPC-4 4.5.3).
         if let Some(Ok(information)) = self.information.map(u32::try_from) {
-            bytes[0] |= 0x80;
-            put(&mut bytes, 3, &information.to_be_bytes());
+            VALID.put(&mut bytes, true);
+            INFORMATION.put(&mut bytes, information);
         }
-        put(&mut bytes, 12, &self.code.to_be_bytes());
-        put(&mut bytes, 15, &self.field.map_or([0; 3], Field::write));
+        CODE.put(&mut bytes, self.code);
+        SPECIFIC.put(&mut bytes, &self.field.map_or([0; 3], Field::write));
         bytes
     }
 
     fn write_descriptors(&self) -> Vec<u8> {
-        let [code, qualifier] = self.code.to_be_bytes();
-        let mut bytes = vec![0x72, self.key as u8, code, qualifier, 0, 0, 0, 0];
+        use descriptor::*;
+        let mut bytes = vec![0; header::BYTES];
+        RESPONSE_CODE.put(&mut bytes, DESCRIPTORS);
+        header::KEY.put(&mut bytes, self.key as u8);
+        header::CODE.put(&mut bytes, self.code);
         if let Some(information) = self.information {
-            bytes.extend_from_slice(&[0x00, 0x0a, 0x80, 0]);
-            bytes.extend_from_slice(&information.to_be_bytes());
+            let mut one = [0; INFORMATION_BYTES];
+            TYPE.put(&mut one, OF_INFORMATION);
+            LENGTH.put(&mut one, additional(INFORMATION_BYTES - BEFORE));
+            VALID.put(&mut one, true);
+            INFORMATION.put(&mut one, information);
+            bytes.extend_from_slice(&one);
         }
         if let Some(field) = self.field {
-            bytes.extend_from_slice(&[0x02, 0x06, 0, 0]);
-            bytes.extend_from_slice(&field.write());
-            bytes.push(0);
+            let mut one = [0; SPECIFIC_BYTES];
+            TYPE.put(&mut one, OF_SPECIFIC);
+            LENGTH.put(&mut one, additional(SPECIFIC_BYTES - BEFORE));
+            SPECIFIC.put(&mut one, &field.write());
+            bytes.extend_from_slice(&one);
         }
-        // 20 at most.
-        bytes[7] = u8::try_from(bytes.len() - 8).unwrap_or(u8::MAX);
+        let length = additional(bytes.len() - header::BYTES);
+        header::ADDITIONAL_LENGTH.put(&mut bytes, length);
         bytes
     }
 
     /// Reads current sense data of either format; `None` if it is neither.
     #[must_use]
     pub fn read(bytes: &[u8]) -> Option<Self> {
-        match bytes.first()? & 0x7f {
-            0x70 if bytes.len() >= 14 => {
-                let key = SenseKey::from_byte(bytes[2])?;
-                let is_valid = bytes[0] & 0x80 != 0;
-                let information = is_valid.then(|| u64::from(be32_at(bytes, 3)));
-                let field = bytes.get(15..18).and_then(Field::read);
-                Some(Self { key, code: be16_at(bytes, 12), information, field })
+        bytes.first()?;
+        match RESPONSE_CODE.get(bytes) {
+            FIXED if bytes.len() >= fixed::BYTES_MIN => {
+                let key = SenseKey::from_number(fixed::KEY.get(bytes))?;
+                let is_valid = fixed::VALID.get(bytes);
+                let information = is_valid.then(|| u64::from(fixed::INFORMATION.get(bytes)));
+                let has_field = bytes.len() >= fixed::BYTES;
+                let field = has_field.then(|| fixed::SPECIFIC.get(bytes)).and_then(Field::read);
+                Some(Self { key, code: fixed::CODE.get(bytes), information, field })
             }
-            0x72 if bytes.len() >= 8 => {
-                let key = SenseKey::from_byte(bytes[1])?;
-                let mut sense = Self::new(key, be16_at(bytes, 2));
-                let mut rest = &bytes[8..];
-                while let [kind, length, ..] = *rest {
-                    let Some(whole) = rest.get(..usize::from(length) + 2) else { break };
-                    match (kind, length) {
-                        (0x00, 0x0a) => sense.information = Some(be64_at(whole, 4)),
-                        (0x02, 0x06) => sense.field = Field::read(&whole[4..7]),
-                        _ => {}
-                    }
-                    rest = &rest[whole.len()..];
-                }
+            DESCRIPTORS if bytes.len() >= header::BYTES => {
+                let key = SenseKey::from_number(header::KEY.get(bytes))?;
+                let mut sense = Self::new(key, header::CODE.get(bytes));
+                sense.read_descriptors(&bytes[header::BYTES..]);
                 Some(sense)
             }
             _ => None,
         }
     }
+
+    fn read_descriptors(&mut self, mut rest: &[u8]) {
+        use descriptor::*;
+        while rest.len() >= BEFORE {
+            let length = BEFORE + usize::from(LENGTH.get(rest));
+            let Some((one, next)) = rest.split_at_checked(length) else { break };
+            match (TYPE.get(one), length) {
+                (OF_INFORMATION, INFORMATION_BYTES) => {
+                    self.information = Some(INFORMATION.get(one));
+                }
+                (OF_SPECIFIC, SPECIFIC_BYTES) => self.field = Field::read(SPECIFIC.get(one)),
+                _ => {}
+            }
+            rest = next;
+        }
+    }
+}
+
+// Sense data is far shorter than that.
+fn additional(bytes: usize) -> u8 {
+    u8::try_from(bytes).unwrap_or(u8::MAX)
 }
 
 impl Field {
-    // SKSV, C/D, BPV, bit pointer; field pointer.
     fn write(self) -> [u8; 3] {
-        let [high, low] = self.byte.to_be_bytes();
-        let bit = self.bit.map_or(0, |bit| 0x08 | bit & 7);
-        [0x80 | u8::from(self.is_in_cdb) << 6 | bit, high, low]
+        use pointer::*;
+        let mut bytes = [0; 3];
+        SKSV.put(&mut bytes, true);
+        C_D.put(&mut bytes, self.is_in_cdb);
+        BPV.put(&mut bytes, self.bit.is_some());
+        BIT_POINTER.put(&mut bytes, self.bit.unwrap_or(0));
+        FIELD_POINTER.put(&mut bytes, self.byte);
+        bytes
     }
 
-    fn read(bytes: &[u8]) -> Option<Self> {
-        let flags = bytes[0];
-        let bit = (flags & 0x08 != 0).then_some(flags & 7);
-        let field = Self { is_in_cdb: flags & 0x40 != 0, byte: be16_at(bytes, 1), bit };
-        (flags & 0x80 != 0).then_some(field)
+    fn read(bytes: [u8; 3]) -> Option<Self> {
+        use pointer::*;
+        let bit = BPV.get(&bytes).then(|| BIT_POINTER.get(&bytes));
+        let field = Self { is_in_cdb: C_D.get(&bytes), byte: FIELD_POINTER.get(&bytes), bit };
+        SKSV.get(&bytes).then_some(field)
     }
 }
 

@@ -16,6 +16,8 @@ use super::attention::{Attention, Attentions};
 use super::cdb::Command;
 use super::demands::{access, reaches};
 use super::inquiry::{UnitData, UnitPort};
+use super::layout::cdb::{OPERATION_CODE, blocks, mode_select, start_stop};
+use super::layout::report::management;
 use super::mode::{self, Asked, ModeState};
 use super::opcodes;
 use super::outcome::{Nexus, Outcome, Step};
@@ -213,7 +215,7 @@ impl LogicalUnit {
             return Step::Answer(Outcome::conflict());
         }
         // SAM-5 5.14.1: these are carried out all the same.
-        let is_told = !matches!(cdb[0], 0x03 | 0x12 | 0xa0);
+        let is_told = !matches!(OPERATION_CODE.get(cdb), 0x03 | 0x12 | 0xa0);
         let attention = match self.seen.get_mut(&nexus) {
             Some(seen) if is_told => seen.attentions.take(),
             Some(_) => None,
@@ -247,9 +249,9 @@ impl LogicalUnit {
             },
             // Data to compare no blocks with: their number has eight bits (SBC-3 5.2).
             Step::Answer(Outcome { status: Status::Good, .. })
-                if cdb[0] == 0x89 && sent_bytes > 0 =>
+                if OPERATION_CODE.get(cdb) == 0x89 && sent_bytes > 0 =>
             {
-                Step::Answer(Outcome::check(Sense::in_cdb(13, None)))
+                Step::Answer(Outcome::check(Sense::wrong(blocks::COMPARE_LENGTH)))
             }
             other => other,
         }
@@ -296,7 +298,9 @@ impl LogicalUnit {
             | Command::SendDiagnostic
             | Command::StartStopUnit { starts: true } => Vec::new(),
             // It cannot be stopped for one initiator alone.
-            Command::StartStopUnit { starts: false } => return Err(Sense::in_cdb(4, Some(0))),
+            Command::StartStopUnit { starts: false } => {
+                return Err(Sense::wrong(start_stop::START));
+            }
             Command::RequestSense { is_descriptor, allocation } => {
                 let attention = self.seen.get_mut(&nexus).and_then(|one| one.attentions.take());
                 let sense = attention.map_or(Sense::NONE, Attention::sense);
@@ -323,11 +327,8 @@ impl LogicalUnit {
             Command::ReportOpcodes { asked, has_timeouts, allocation } => {
                 cut(opcodes::report(&self.data, asked, has_timeouts)?, allocation)
             }
-            // Abort task, abort task set, clear task set, logical unit reset, target reset.
             Command::ReportManagementFunctions { is_long, allocation } => {
-                let mut data = vec![0; if is_long { 16 } else { 4 }];
-                (data[0], data[3]) = (0xda, if is_long { 12 } else { 0 });
-                cut(data, allocation)
+                cut(management_functions(is_long), allocation)
             }
             Command::ReservationIn { action, allocation } => {
                 cut(self.reservations.report(action), allocation)
@@ -358,8 +359,12 @@ impl LogicalUnit {
     fn wants_parameters(&self, command: Command) -> Result<Step, Sense> {
         let length = match command {
             // Vendor's own pages, or pages that are kept (SPC-4 6.9).
-            Command::ModeSelect { has_pages: false, .. } => return Err(Sense::in_cdb(1, Some(4))),
-            Command::ModeSelect { saves: true, .. } => return Err(Sense::in_cdb(1, Some(0))),
+            Command::ModeSelect { has_pages: false, .. } => {
+                return Err(Sense::wrong(mode_select::PF));
+            }
+            Command::ModeSelect { saves: true, .. } => {
+                return Err(Sense::wrong(mode_select::SP));
+            }
             Command::ModeSelect { length, .. } => length,
             // What is longer says why when it has come.
             Command::ReservationOut { action, length, .. }
@@ -449,6 +454,17 @@ impl LogicalUnit {
             (false, false) => Ok(()),
         }
     }
+}
+
+fn management_functions(is_long: bool) -> Vec<u8> {
+    use management::*;
+    let mut data = vec![0; if is_long { EXTENDED_BYTES } else { BYTES }];
+    for function in [ATS, ATSS, CTSS, LURS, TRS] {
+        function.put(&mut data, true);
+    }
+    let length = u8::try_from(data.len() - BYTES).unwrap_or(u8::MAX);
+    ADDITIONAL_LENGTH.put(&mut data, length);
+    data
 }
 
 fn cut(mut data: Vec<u8>, allocation: u32) -> Vec<u8> {

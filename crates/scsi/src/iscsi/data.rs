@@ -2,6 +2,7 @@
 
 use crate::{Residual, Sense, Status};
 
+use super::layout::{SENSE_AT, SENSE_LENGTH};
 use super::pdu::{DataIn, DataOut, Digests, Header, NO_TAG, R2t, ScsiResponse, Window, trailer};
 use super::session::{Arrival, Coming, Ends, Reject, Session};
 use super::task::{Outstanding, Task, Unsolicited};
@@ -325,7 +326,8 @@ impl Session {
         // 11.4.7: sense data has its length before it.
         let mut data = Vec::new();
         if !sense.is_empty() {
-            data.extend_from_slice(&u16::try_from(sense.len()).unwrap_or(0).to_be_bytes());
+            data.resize(SENSE_AT, 0);
+            SENSE_LENGTH.put(&mut data, u16::try_from(sense.len()).unwrap_or(0));
             data.extend_from_slice(sense);
         }
         let digests = self.digests(number);

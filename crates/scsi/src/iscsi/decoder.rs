@@ -11,12 +11,11 @@
 //!   checked; nothing is kept but one header.
 //! - After a fatal error there is nothing but that error.
 
-use wire::be24_at;
-
+use super::layout::{AHS_UNIT, DATA_SEGMENT_LENGTH, TOTAL_AHS_LENGTH};
 use super::pdu::{BHS_BYTES, DIGEST_BYTES, Digests, Header, padding_of};
 
 /// Bytes of additional header segments at most (11.2.1.5: 255 words).
-const AHS_BYTES_MAX: usize = 255 * 4;
+const AHS_BYTES_MAX: usize = 255 * AHS_UNIT;
 const HEADER_BYTES_MAX: usize = BHS_BYTES + AHS_BYTES_MAX + DIGEST_BYTES;
 /// Bytes of data in a PDU before anything else has been agreed on (13.12).
 pub const DEFAULT_DATA_BYTES: u32 = 8192;
@@ -269,8 +268,8 @@ impl Decoder {
 
     // TotalAHSLength and DataSegmentLength (11.2.1.5, 11.2.1.6). Answers how long the header is.
     fn check_lengths(&mut self) -> Result<usize, Fatal> {
-        self.additional = usize::from(self.header[4]) * 4;
-        let length = be24_at(&self.header, 5);
+        self.additional = usize::from(TOTAL_AHS_LENGTH.get(&self.header)) * AHS_UNIT;
+        let length = DATA_SEGMENT_LENGTH.get(&self.header);
         if length > self.data_bytes && !self.digests.header {
             return Err(Fatal::TooMuchData { length, limit: self.data_bytes });
         }
@@ -286,7 +285,7 @@ impl Decoder {
                 return Err(Fatal::HeaderDigest);
             }
         }
-        let length = be24_at(&self.header, 5);
+        let length = DATA_SEGMENT_LENGTH.get(&self.header);
         if length > self.data_bytes {
             return Err(Fatal::TooMuchData { length, limit: self.data_bytes });
         }

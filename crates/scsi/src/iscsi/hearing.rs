@@ -1,15 +1,15 @@
 //! What an initiator makes of what a target says in full feature phase (RFC 7143 4.2, 11).
 
 use crate::{Residual, Sense, Status};
-use wire::be16_at;
 
 use super::decoder::{Event, Fatal};
 use super::discovery;
 use super::initiator::{Answer, Coming, Ended, Initiator, Outstanding, Tag};
+use super::layout::{SENSE_AT, SENSE_LENGTH};
 use super::pdu::{AsyncMessage, DataIn, Header, NO_TAG, R2t, ScsiResponse, TextResponse, Window};
 
 /// Bytes of sense data and what goes before it.
-const SENSE_BYTES_MAX: usize = 2 + 252;
+const SENSE_BYTES_MAX: usize = SENSE_AT + 252;
 /// Bytes of a list of targets.
 const TARGETS_BYTES_MAX: usize = 4 << 20;
 
@@ -199,8 +199,10 @@ impl Initiator {
             }
             Coming::Response(response) => {
                 let gathered = std::mem::take(&mut connection.gathered);
-                let length = if gathered.len() >= 2 { be16_at(&gathered, 0) } else { 0 };
-                let sense = gathered.get(2..2 + usize::from(length)).and_then(Sense::read);
+                let has_length = gathered.len() >= SENSE_AT;
+                let length = if has_length { SENSE_LENGTH.get(&gathered) } else { 0 };
+                let sense =
+                    gathered.get(SENSE_AT..SENSE_AT + usize::from(length)).and_then(Sense::read);
                 self.end(response, sense.filter(|_| is_intact)).map(Some)
             }
             Coming::Text(response) => {

@@ -3,7 +3,7 @@
 //! Sections are those of RFC 7143, but where another is named.
 //!
 //! ```text
-//! pdu, layout  what a PDU's header says, and where           11
+//! pdu, header, layout  what a PDU's header says, and where   11
 //! decoder      bytes into headers and pieces of data         11.2
 //! text, keys   keys and values, and how they are settled     6.1, 6.2, 13
 //! chap, proof  who an initiator is                           9.2, 12.1
@@ -24,6 +24,7 @@ mod data;
 mod decoder;
 mod discovery;
 mod entry;
+mod header;
 mod hearing;
 mod initiator;
 mod keys;

@@ -1,10 +1,11 @@
 //! What a PDU's header says, and how it lies on the wire (RFC 7143 11).
 
 use crate::Residual;
-use wire::{be32_at, put};
+
+use super::layout::{self, DATA_SEGMENT_LENGTH, ITT, OPCODE};
 
 /// Bytes of a basic header segment (11.2).
-pub const BHS_BYTES: usize = 48;
+pub const BHS_BYTES: usize = layout::BHS_BYTES;
 /// Bytes of a digest of a header or of data (11.2.3, 11.2.4).
 pub const DIGEST_BYTES: usize = 4;
 /// A tag that is none (11.2.1.8).
@@ -270,7 +271,7 @@ impl Header {
     /// Its initiator task tag; none where there is none.
     #[must_use]
     pub fn itt(&self) -> u32 {
-        be32_at(&self.bytes(0), 16)
+        ITT.get(&self.bytes(0))
     }
 
     /// Whether it does not wait for its turn, and which is its turn if it has one.
@@ -310,10 +311,10 @@ impl Header {
 
     fn bytes(&self, data_bytes: usize) -> [u8; BHS_BYTES] {
         let mut bytes = [0; BHS_BYTES];
-        bytes[0] = self.opcode();
+        OPCODE.put(&mut bytes, self.opcode());
         // DataSegmentLength has 24 bits, which every agreed limit keeps to.
         let length = u32::try_from(data_bytes).unwrap_or(u32::MAX).min(0xff_ffff);
-        put(&mut bytes, 5, &length.to_be_bytes()[1..]);
+        DATA_SEGMENT_LENGTH.put(&mut bytes, length);
         self.put_request(&mut bytes);
         self.put_answer(&mut bytes);
         bytes
