@@ -1,5 +1,5 @@
-//! What tests of several crates share: a word that a test did not run, and directories that go
-//! with their test.
+//! What tests of several crates share: a word that a test did not run, bytes that others have
+//! sent, and directories that go with their test.
 //!
 //! Only `[dev-dependencies]` may name this crate.
 
@@ -35,6 +35,32 @@ fn skip_line(test: &str, reason: &str) -> String {
 // In one piece: other tests write to it, too.
 fn append(path: &Path, line: &str) -> io::Result<()> {
     OpenOptions::new().append(true).create(true).open(path)?.write_all(line.as_bytes())
+}
+
+/// Bytes that were kept as text: a line with their number, then those lines of 16 that are not all
+/// zeros, each with its place.
+///
+/// ```
+/// let bytes = test_support::read_hex("bytes 18\n0010 00ff\n");
+/// assert_eq!((bytes.len(), bytes[17]), (18, 255));
+/// ```
+///
+/// # Panics
+/// When the text is not that.
+#[must_use]
+pub fn read_hex(text: &str) -> Vec<u8> {
+    let mut lines = text.lines();
+    let count = lines.next().and_then(|line| line.strip_prefix("bytes ")).expect("a length");
+    let mut data = vec![0; count.parse().expect("a number")];
+    for line in lines {
+        let (at, digits) = line.split_once(' ').expect("a place, and what is there");
+        let at = usize::from_str_radix(at, 16).expect("a place");
+        for (place, pair) in data[at..].iter_mut().zip(digits.as_bytes().chunks(2)) {
+            let pair = str::from_utf8(pair).expect("digits");
+            *place = u8::from_str_radix(pair, 16).expect("digits");
+        }
+    }
+    data
 }
 
 /// A port of the loopback interface that is free, and that the kernel gives to nobody who asks for

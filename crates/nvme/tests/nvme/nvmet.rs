@@ -9,6 +9,7 @@ use nvme::{
     ControllerData, ControllerKind, FoundController, FoundNamespace, IDENTIFY_BYTES, NamespaceData,
     NamespaceIds, Nqn, read_ana,
 };
+use test_support::read_hex;
 
 const NQN: &str = "nqn.2026-11.example:golden";
 const BLOCKS: u64 = 0x1f40_0000;
@@ -17,23 +18,8 @@ const NGUID: [u8; 16] =
 const UUID: [u8; 16] =
     [0, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff];
 
-fn bytes(text: &str) -> Vec<u8> {
-    let mut lines = text.lines();
-    let count = lines.next().and_then(|line| line.strip_prefix("bytes ")).expect("a length");
-    let mut data = vec![0; count.parse().expect("a number")];
-    for line in lines {
-        let (at, digits) = line.split_once(' ').expect("a place, and what is there");
-        let at = usize::from_str_radix(at, 16).expect("a place");
-        for (place, pair) in data[at..].iter_mut().zip(digits.as_bytes().chunks(2)) {
-            let pair = str::from_utf8(pair).expect("digits");
-            *place = u8::from_str_radix(pair, 16).expect("digits");
-        }
-    }
-    data
-}
-
 fn page(text: &str) -> [u8; IDENTIFY_BYTES] {
-    bytes(text).try_into().expect("4096 bytes")
+    read_hex(text).try_into().expect("4096 bytes")
 }
 
 /// Two pages differ in these ranges of bytes, each for a reason, and nowhere else.
@@ -147,7 +133,7 @@ fn our_namespace_is_laid_out_as_the_kernel_s() {
 
 #[test]
 fn access_states_are_the_same_bytes() {
-    let theirs = bytes(include_str!("nvmet/ana.hex"));
+    let theirs = read_hex(include_str!("nvmet/ana.hex"));
     let groups = [(1, AnaState::Optimized, vec![7]), (2, AnaState::Inaccessible, vec![])];
     let groups =
         groups.map(|(id, state, namespaces)| AnaGroup { id, change_count: 1, state, namespaces });
@@ -159,7 +145,7 @@ fn access_states_are_the_same_bytes() {
 
 #[test]
 fn the_discovery_log_is_the_same_bytes() {
-    let theirs = bytes(include_str!("nvmet/discovery.hex"));
+    let theirs = read_hex(include_str!("nvmet/discovery.hex"));
     let names = [("nqn.2014-08.org.nvmexpress.discovery", true), (NQN, false)];
     let entries = names.map(|(name, is_this_discovery)| DiscoveryEntry {
         subsystem: Nqn::new(name).expect("a name"),

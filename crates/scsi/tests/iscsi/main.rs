@@ -6,6 +6,7 @@ mod login;
 mod round_trip;
 mod session;
 mod shared;
+mod tgt;
 
 use scsi::iscsi::{
     Admission, Chap, Credentials, Decoder, Digests, Entered, Entry, EntryConfig, Event, Fatal,

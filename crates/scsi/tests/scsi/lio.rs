@@ -9,23 +9,9 @@ use scsi::found::{
     self, FoundCapacity, FoundIds, FoundInquiry, FoundLimits, FoundMode, FoundProvisioning,
 };
 use scsi::{LogicalUnit, Lun, Nexus, PersistentReservations, Step, TransportId, UnitData};
+use test_support::read_hex;
 
 use crate::{A, answer, unit_data, with_parameters};
-
-fn bytes(text: &str) -> Vec<u8> {
-    let mut lines = text.lines();
-    let count = lines.next().and_then(|line| line.strip_prefix("bytes ")).expect("a length");
-    let mut data = vec![0; count.parse().expect("a number")];
-    for line in lines {
-        let (at, digits) = line.split_once(' ').expect("a place, and what is there");
-        let at = usize::from_str_radix(at, 16).expect("a place");
-        for (place, pair) in data[at..].iter_mut().zip(digits.as_bytes().chunks(2)) {
-            let pair = str::from_utf8(pair).expect("digits");
-            *place = u8::from_str_radix(pair, 16).expect("digits");
-        }
-    }
-    data
-}
 
 /// Two answers differ in these bytes, each for a reason, and nowhere else.
 fn differ(ours: &[u8], theirs: &[u8], why: &[(usize, &str)]) {
@@ -47,11 +33,12 @@ fn unit() -> LogicalUnit {
 
 #[test]
 fn the_kernel_s_disk_is_read() {
-    let inquiry = FoundInquiry::read(&bytes(include_str!("lio/inquiry.hex"))).expect("long enough");
+    let inquiry =
+        FoundInquiry::read(&read_hex(include_str!("lio/inquiry.hex"))).expect("long enough");
     assert!(inquiry.is_disk());
     assert_eq!((&*inquiry.vendor, &*inquiry.product), ("LIO-ORG", "FILEIO"));
     assert_eq!((&*inquiry.revision, inquiry.version), ("4.0", 6));
-    let long = FoundCapacity::read_long(&bytes(include_str!("lio/capacity16.hex")));
+    let long = FoundCapacity::read_long(&read_hex(include_str!("lio/capacity16.hex")));
     let capacity = FoundCapacity {
         block_count: 131_072,
         block_bytes: 512,
@@ -61,7 +48,7 @@ fn the_kernel_s_disk_is_read() {
         is_protected: false,
     };
     assert_eq!(long, Some(capacity));
-    let short = FoundCapacity::read(&bytes(include_str!("lio/capacity10.hex")));
+    let short = FoundCapacity::read(&read_hex(include_str!("lio/capacity10.hex")));
     assert_eq!(short, Some(FoundCapacity { is_thin: false, ..capacity }));
     let limits = FoundLimits {
         transfer_blocks: 0x4000,
@@ -71,28 +58,28 @@ fn the_kernel_s_disk_is_read() {
         write_same_blocks: 0x1000,
         compare_blocks: 1,
     };
-    assert_eq!(FoundLimits::read(&bytes(include_str!("lio/inquiry-b0.hex"))), Some(limits));
+    assert_eq!(FoundLimits::read(&read_hex(include_str!("lio/inquiry-b0.hex"))), Some(limits));
     let provisioning =
         FoundProvisioning { has_unmap: true, has_write_same: true, reads_zeros: false, kind: 0 };
-    let page = bytes(include_str!("lio/inquiry-b2.hex"));
+    let page = read_hex(include_str!("lio/inquiry-b2.hex"));
     assert_eq!(FoundProvisioning::read(&page), Some(provisioning));
     let mode =
         FoundMode { is_write_protected: false, has_forced: false, has_write_cache: Some(false) };
-    assert_eq!(FoundMode::read(&bytes(include_str!("lio/mode6.hex"))), Some(mode));
+    assert_eq!(FoundMode::read(&read_hex(include_str!("lio/mode6.hex"))), Some(mode));
 }
 
 #[test]
 fn the_kernel_s_names_are_read() {
-    let pages = bytes(include_str!("lio/inquiry-00.hex"));
+    let pages = read_hex(include_str!("lio/inquiry-00.hex"));
     assert_eq!(found::read_pages(&pages), [0x00, 0x80, 0x83, 0x86, 0xb0, 0xb1, 0xb2, 0xb3]);
-    let serial = found::read_serial(&bytes(include_str!("lio/inquiry-80.hex")));
+    let serial = found::read_serial(&read_hex(include_str!("lio/inquiry-80.hex")));
     assert_eq!(serial.as_deref(), Some("golden-serial"));
-    let ids = FoundIds::read(&bytes(include_str!("lio/inquiry-83.hex")));
+    let ids = FoundIds::read(&read_hex(include_str!("lio/inquiry-83.hex")));
     let naa = [0x60, 0x01, 0x40, 0x5d, 0xee, 0xa0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     assert_eq!(ids.naa_long, Some(naa));
     assert_eq!(ids.vendor.as_deref(), Some("LIO-ORG FILEIO:golden-serial"));
     assert_eq!((ids.eui, ids.eui_long, ids.naa), (None, None, None));
-    let luns = found::read_luns(&bytes(include_str!("lio/luns.hex")));
+    let luns = found::read_luns(&read_hex(include_str!("lio/luns.hex")));
     assert_eq!(luns, [Lun::new(0).expect("it is small")]);
 }
 
@@ -101,10 +88,10 @@ fn our_capacity_is_laid_out_as_the_kernel_s() {
     let mut unit = unit();
     let mut ask = |cdb: &[u8]| answer(&mut unit, A, cdb).data;
     let short = ask(&[0x25]);
-    differ(&short, &bytes(include_str!("lio/capacity10.hex")), &[]);
+    differ(&short, &read_hex(include_str!("lio/capacity10.hex")), &[]);
     let long = ask(&[0x9e, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 32]);
     let why = [(14, "LBPRZ: what was given back is zeros")];
-    differ(&long, &bytes(include_str!("lio/capacity16.hex")), &why);
+    differ(&long, &read_hex(include_str!("lio/capacity16.hex")), &why);
 }
 
 #[test]
@@ -123,12 +110,12 @@ fn our_reservations_are_laid_out_as_the_kernel_s() {
     out(&mut unit, A, [0, 0]);
     out(&mut unit, A, [1, 5]);
     let mut report = |action| answer(&mut unit, A, &[0x5e, action, 0, 0, 0, 0, 0, 16, 0]).data;
-    differ(&report(0), &bytes(include_str!("lio/keys.hex")), &[]);
-    differ(&report(1), &bytes(include_str!("lio/reservation.hex")), &[]);
-    differ(&report(3), &bytes(include_str!("lio/status.hex")), &[]);
+    differ(&report(0), &read_hex(include_str!("lio/keys.hex")), &[]);
+    differ(&report(1), &read_hex(include_str!("lio/reservation.hex")), &[]);
+    differ(&report(3), &read_hex(include_str!("lio/status.hex")), &[]);
     let why = [
         (2, "no SPEC_I_PT, and RESERVE(6) is not handled as a persistent one (CRH)"),
         (3, "ALLOW COMMANDS: nothing is said"),
     ];
-    differ(&report(2), &bytes(include_str!("lio/capabilities.hex")), &why);
+    differ(&report(2), &read_hex(include_str!("lio/capabilities.hex")), &why);
 }

@@ -7,6 +7,7 @@ mod lio;
 mod log;
 mod ports;
 mod reservations;
+mod tgt;
 
 use scsi::{
     BlockLimits, LogicalUnit, Nexus, Outcome, PersistentReservations, Sense, Step, TransportId,
