@@ -6,7 +6,8 @@ use std::time::Duration;
 use nvme::log::AnaState;
 use nvme::{
     ANA_GROUP_BYTES, ANA_HEADER_BYTES, Admin, AnaPage, Command, Data, FoundController,
-    FoundNamespace, IDENTIFY_BYTES, NamespaceIds, Transfer, read_ana, read_namespace_list,
+    FoundNamespace, IDENTIFY_BYTES, NamespaceIds, Properties, Transfer, event_page, read_ana,
+    read_namespace_list,
 };
 use sys::event::Waker;
 use sys::stream::Stream;
@@ -15,7 +16,7 @@ use sys::world::World;
 use backend::Geometry;
 
 use super::fabrics::{
-    ADMIN_ENTRIES, ENABLED, HostConfig, LEAVING, Namespace, connect_queue, set_property, submission,
+    ADMIN_ENTRIES, HostConfig, Namespace, connect_queue, set_property, submission,
 };
 use super::wire::Wire;
 use super::{HostError, NvmeUri};
@@ -60,7 +61,7 @@ impl AdminQueue {
     ) -> Result<(u16, Self), HostError> {
         let mut wire = Wire::connect(world, &uri.address, ADMIN_ENTRIES, config.digests)?;
         let id = connect_queue(&mut wire, uri, config, 0xffff, [0, ADMIN_ENTRIES])?;
-        set_property(&mut wire, "enable the controller", ENABLED)?;
+        set_property(&mut wire, "enable the controller", Properties::ENABLED)?;
         let waker = Waker::new().map_err(system)?;
         let ms = u64::from(config.keep_alive_ms);
         let period = (ms > 0).then(|| Duration::from_millis((ms / 2).max(1)));
@@ -265,7 +266,7 @@ impl AdminQueue {
         loop {
             self.wire.listen(std::mem::take(&mut is_readable))?;
             if let Some(result) = self.wire.event() {
-                return Ok(Heard::Event { page: result.to_le_bytes()[2] });
+                return Ok(Heard::Event { page: event_page(result) });
             }
             let now_ns = self.wire.stream.now_ns();
             if now_ns >= self.due_ns {
@@ -290,7 +291,7 @@ impl AdminQueue {
 
     /// Says good-bye: what was written is on the medium then (Base 3.6.1).
     pub(super) fn shut_down(mut self) {
-        let _gone = set_property(&mut self.wire, "shut down", LEAVING);
+        let _gone = set_property(&mut self.wire, "shut down", Properties::LEAVING);
     }
 }
 

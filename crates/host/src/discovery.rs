@@ -1,17 +1,15 @@
 //! What can be connected to at an address, as its discovery controller says.
 
-use nvme::log::{DiscoveryPage, read_discovery};
-use nvme::{Admin, Command, Data, Nqn, Transfer};
+use nvme::log::{DISCOVERY_BYTES, DiscoveryPage, read_discovery};
+use nvme::{Admin, Command, Data, Nqn, Properties, Transfer};
 use sys::world::Machine;
 
-use super::fabrics::{
-    ADMIN_ENTRIES, ENABLED, HostConfig, LEAVING, connect_queue, set_property, submission,
-};
+use super::fabrics::{ADMIN_ENTRIES, HostConfig, connect_queue, set_property, submission};
 use super::wire::Wire;
 use super::{HostError, NvmeUri};
 
 /// Bytes of the page's header, and of each of its entries.
-const ENTRY_BYTES: u64 = 1024;
+const ENTRY_BYTES: u64 = DISCOVERY_BYTES as u64;
 /// Bytes that every controller sends at once.
 const PART_BYTES: u32 = 4096;
 /// Entries that are read at most.
@@ -30,9 +28,9 @@ pub fn discover(address: &str, config: &HostConfig) -> Result<DiscoveryPage, Hos
     let uri = NvmeUri { address: address.to_owned(), subsystem, namespace: None };
     let mut wire = Wire::connect(&Machine, address, ADMIN_ENTRIES, config.digests)?;
     connect_queue(&mut wire, &uri, config, 0xffff, [0, ADMIN_ENTRIES])?;
-    set_property(&mut wire, "enable the discovery controller", ENABLED)?;
+    set_property(&mut wire, "enable the discovery controller", Properties::ENABLED)?;
     let page = whole_page(&mut wire)?;
-    let _gone = set_property(&mut wire, "shut down", LEAVING);
+    let _gone = set_property(&mut wire, "shut down", Properties::LEAVING);
     Ok(page)
 }
 

@@ -53,11 +53,6 @@ pub(super) struct Namespace {
     pub(super) ana_group: u32,
 }
 
-const CC: Property = Property { offset: 0x14, is_wide: false };
-/// Enabled; entries of 64 and 16 bytes (Base 3.1.4.5).
-pub(super) const ENABLED: u64 = 0x0046_0001;
-/// The same, and a normal shutdown.
-pub(super) const LEAVING: u64 = ENABLED | 1 << 14;
 /// Entries of the admin queue.
 pub(super) const ADMIN_ENTRIES: u16 = 32;
 pub(super) fn submission(command: Command, nsid: u32, data: Data) -> Submission {
@@ -102,7 +97,7 @@ pub(super) fn set_property(
     operation: &'static str,
     value: u64,
 ) -> Result<(), HostError> {
-    let set = Fabrics::PropertySet { property: CC, value };
+    let set = Fabrics::PropertySet { property: Property::CONFIGURATION, value };
     let set = submission(Command::Fabrics(set), 0, Data::None);
     wire.ask(operation, &set, &[], Transfer::None).map(|_| ())
 }

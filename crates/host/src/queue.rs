@@ -1,8 +1,8 @@
 //! An I/O queue of a controller, on one ring.
 
 use nvme::{
-    Answer, Command, Completion, Data, Direction, Fused, HostQueue, Io, Range, Status, Submission,
-    Transfer,
+    Answer, Command, Completion, DATASET_RANGE_BYTES, Data, Direction, Fused, HostQueue, Io, Range,
+    Status, Submission, Transfer, write_dataset_range,
 };
 use sys::block::Block;
 use sys::ring::{Completed, Ring};
@@ -24,9 +24,6 @@ pub(crate) struct IoQueue<T> {
     pending: Vec<Option<Pending<T>>>,
     is_lost: bool,
 }
-
-/// Bytes of a range of Dataset Management.
-const RANGE_BYTES: usize = 16;
 
 impl<T> IoQueue<T> {
     pub(super) const fn new(
@@ -105,9 +102,10 @@ impl<T: Send> Queue<T> for IoQueue<T> {
             Operation::Flush => (Io::Flush, 0),
             Operation::Zero { deallocates, .. } => (Io::WriteZeroes { range, deallocates }, 0),
             Operation::Discard => {
-                name_range(block.get_or_insert_with(|| Block::new(RANGE_BYTES)), range);
+                let block = block.get_or_insert_with(|| Block::new(DATASET_RANGE_BYTES));
+                write_dataset_range(block, range.first, range.count);
                 let one = Io::DatasetManagement { range_count: 1, deallocates: true };
-                (one, u32::try_from(RANGE_BYTES).unwrap_or(0))
+                (one, u32::try_from(DATASET_RANGE_BYTES).unwrap_or(0))
             }
         };
         let (data, transfer) = match (request.operation, bytes) {
@@ -185,13 +183,6 @@ impl<T: Send> Queue<T> for IoQueue<T> {
     fn is_idle(&self) -> bool {
         self.pipe.is_idle()
     }
-}
-
-// Attributes, blocks, the first (NVM Command Set 3.2.3).
-fn name_range(block: &mut Block, Range { first, count, .. }: Range) {
-    block[..4].fill(0);
-    block[4..8].copy_from_slice(&count.to_le_bytes());
-    block[8..16].copy_from_slice(&first.to_le_bytes());
 }
 
 const fn outcome(status: Status) -> Result<(), Failure> {

@@ -9,6 +9,7 @@
 //! command, entry  submission queue entries, both ways   Base 4.1, 6; NVM Command Set 3
 //! status   how a command ended                            Base 4.2.3
 //! controller  what its admin queue's host sees of one    Base 3.1, 5
+//! dataset  ranges of Dataset Management                   NVM Command Set 3.2.3
 //! host     a host's end of a connection                  TCP 3.1, 3.4
 //! queue    a controller's end of a connection             TCP 3.1, 3.4
 //! property the registers of a controller                  Base 3.1.4, 6.4, 6.6
@@ -29,6 +30,7 @@
 mod command;
 mod connect;
 mod controller;
+mod dataset;
 mod decoder;
 mod entry;
 mod found;
@@ -49,6 +51,7 @@ pub use command::{
 };
 pub use connect::{CONNECT_DATA_BYTES, ConnectData, NQN_BYTES_MAX, Nqn};
 pub use controller::{Controller, ControllerConfig, Notice, Reply, View, event_page};
+pub use dataset::{DATASET_RANGE_BYTES, read_dataset_ranges, write_dataset_range};
 pub use decoder::{Decoder, End, Event, Fatal, Limits};
 pub use found::{
     ANA_GROUP_BYTES, ANA_HEADER_BYTES, AnaPage, FoundAna, FoundController, FoundNamespace,

@@ -9,6 +9,9 @@ use super::connect::Nqn;
 use super::layout::identify::list;
 use super::layout::log::{ana, discovery, effects, firmware, health};
 
+/// Bytes of the header of the discovery log page, and of each of its entries.
+pub const DISCOVERY_BYTES: usize = discovery::BYTES;
+
 /// What a controller has done, for the SMART / health page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Health {

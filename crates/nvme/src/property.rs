@@ -172,6 +172,12 @@ mod tests {
     }
 
     #[test]
+    fn a_host_writes_what_linux_writes() {
+        assert_eq!((Properties::ENABLED, Properties::LEAVING), (0x0046_0001, 0x0046_4001));
+        assert_eq!(Property::CONFIGURATION, NARROW_CC);
+    }
+
+    #[test]
     fn what_cannot_be_enabled_says_so() {
         // Entries of 32 bytes; large pages; another arbitration; another command set.
         for cc in [0x0045_0001, 0x0046_0081, 0x0046_0801, 0x0046_0061, 1] {

@@ -1,14 +1,13 @@
 //! What a command of an I/O queue takes, and what its outcome is called.
 
-use nvme::{Access, Data, Io, Range, Status, VERIFY_BYTES, access};
+use nvme::{
+    Access, DATASET_RANGE_BYTES, Data, Io, Range, Status, VERIFY_BYTES, access, read_dataset_ranges,
+};
 
 use backend::{Failure, Geometry, Operation};
 
 use super::stripes::Hold;
 use super::work::{Deed, Finding, Work};
-
-/// Bytes of a range of Dataset Management (NVM Command Set 3.2.3).
-const RANGE_BYTES: u32 = 16;
 
 /// What a command is about, checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,14 +53,8 @@ impl Plan {
             return Ok(None);
         }
         let mut ranges = Vec::new();
-        let all = data.chunks_exact(RANGE_BYTES as usize);
-        for range in all.take(usize::from(self.range_count)) {
-            let number = |at: usize, bytes: usize| {
-                let field = range[at..at + bytes].iter().rev();
-                field.fold(0, |number: u64, byte| number << 8 | u64::from(*byte))
-            };
-            // Attributes, blocks, the first.
-            let place = self.geometry.range(number(8, 8), number(4, 4));
+        for (first, count) in read_dataset_ranges(data).take(usize::from(self.range_count)) {
+            let place = self.geometry.range(first, count.into());
             let [offset, length] = place.ok_or(Status::LBA_OUT_OF_RANGE.do_not_retry())?;
             ranges.extend((length > 0).then_some([offset, length]));
         }
@@ -109,7 +102,8 @@ pub(crate) fn plan(io: Io, data: Data, geometry: Geometry) -> Result<Plan, Statu
         Io::DatasetManagement { range_count, deallocates } => {
             // Linux always sends room for 256; what is more than that is not this command's.
             let bytes = length_of(data);
-            if bytes < u32::from(range_count) * RANGE_BYTES || bytes > 256 * RANGE_BYTES {
+            let ranges = bytes as usize / DATASET_RANGE_BYTES;
+            if ranges < range_count.into() || bytes as usize > 256 * DATASET_RANGE_BYTES {
                 return Err(Status::SGL_LENGTH_INVALID.do_not_retry());
             }
             // Hints about how blocks will be used are not taken.

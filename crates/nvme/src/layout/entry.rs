@@ -108,7 +108,7 @@ pub(crate) mod io {
     pub(crate) const DEAC: Bit = Bit::at(51, 1); // Deallocate
     pub(crate) const FUA: Bit = Bit::at(51, 6); // Force Unit Access
 
-    // Dataset Management (NVM Command Set 3.3.3).
+    // Dataset Management (NVM Command Set 3.2.3).
     pub(crate) const NR: Byte = Byte::at(40); // Number of Ranges, less one
     pub(crate) const AD: Bit = Bit::at(44, 2); // Attribute - Deallocate
 
@@ -121,6 +121,18 @@ pub(crate) mod io {
     // Reservation Report (Base 7.6).
     pub(crate) const NUMD: Le<u32> = Le::at(40); // Number of Dwords, less one
     pub(crate) const EDS: Bit = Bit::at(44, 0); // Extended Data Structure
+}
+
+/// A range of Dataset Management (NVM Command Set 3.2.3).
+pub(crate) mod range {
+    use wire::Le;
+
+    /// Bytes of it.
+    pub(crate) const BYTES: usize = 16;
+
+    pub(crate) const CATTR: Le<u32> = Le::at(0); // Context Attributes
+    pub(crate) const NLB: Le<u32> = Le::at(4); // Length in logical blocks
+    pub(crate) const SLBA: Le<u64> = Le::at(8); // Starting LBA
 }
 
 /// Completion queue entries (Base 4.2.1).
