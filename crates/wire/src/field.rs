@@ -18,8 +18,6 @@
 
 use std::marker::PhantomData;
 
-use super::array;
-
 /// Where a field is, for whoever says which one is wrong.
 pub trait Place: Copy {
     /// The byte where it begins.
@@ -108,7 +106,7 @@ macro_rules! numbers {
                 #[inline]
                 #[must_use]
                 pub fn get(self, bytes: &[u8]) -> $number {
-                    <$number>::$from(array(bytes, usize::from(self.0)))
+                    <$number>::$from(array(bytes, self.0))
                 }
 
                 /// Puts a number there.
@@ -132,6 +130,14 @@ numbers!(Le: from_le_bytes, to_le_bytes; u16 = 2, u32 = 4, u64 = 8, u128 = 16);
 numbers!(Be: from_be_bytes, to_be_bytes; u16 = 2, u32 = 4, u64 = 8);
 
 #[inline]
+fn array<const N: usize>(bytes: &[u8], at: u16) -> [u8; N] {
+    let at = usize::from(at);
+    let mut field = [0; N];
+    field.copy_from_slice(&bytes[at..at + N]);
+    field
+}
+
+#[inline]
 fn put(bytes: &mut [u8], at: u16, field: &[u8]) {
     let at = usize::from(at);
     bytes[at..at + field.len()].copy_from_slice(field);
@@ -149,7 +155,7 @@ impl Be24 {
     #[inline]
     #[must_use]
     pub fn get(self, bytes: &[u8]) -> u32 {
-        let [high, middle, low] = array(bytes, usize::from(self.0));
+        let [high, middle, low] = array(bytes, self.0);
         u32::from_be_bytes([0, high, middle, low])
     }
 
@@ -259,7 +265,7 @@ impl<const N: usize> Bytes<N> {
     #[inline]
     #[must_use]
     pub fn get(self, bytes: &[u8]) -> [u8; N] {
-        array(bytes, usize::from(self.0))
+        array(bytes, self.0)
     }
 
     /// Puts bytes there.
