@@ -3,6 +3,7 @@
 
 mod duel;
 mod entries;
+mod headers;
 mod hostile;
 mod identify;
 mod nvmet;

@@ -1,6 +1,7 @@
 //! iSCSI: what is written is read, however it is cut; what cannot be is refused as the RFC says.
 
 mod duel;
+mod headers;
 mod hostile;
 mod login;
 mod round_trip;
