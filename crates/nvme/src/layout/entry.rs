@@ -88,7 +88,7 @@ pub(crate) mod admin {
 
 /// What Asynchronous Event Request brings: completion dword 0 (Base 5.1.2).
 pub(crate) mod event {
-    use super::super::part::Part;
+    use crate::layout::part::Part;
 
     pub(crate) const AET: Part = Part::at(2, 0); // Asynchronous Event Type
     pub(crate) const AEI: Part = Part::at(15, 8); // Asynchronous Event Information

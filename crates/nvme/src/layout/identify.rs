@@ -112,7 +112,7 @@ pub(crate) mod namespace {
     /// NSFEAT: atomic units of its own (NSABP); preferred sizes (OPTPERF).
     pub(crate) const NSFEAT_ATOMIC: u8 = 1 << 1;
     pub(crate) const NSFEAT_PREFERRED: u8 = 1 << 4;
-    /// DLFEAT: what reads of blocks given back see, of which 1 is zeros; Write Zeroes may give back.
+    /// DLFEAT: what reads of blocks given back see, where 1 is zeros; Write Zeroes may give back.
     pub(crate) const DLFEAT_READ: u8 = 7;
     pub(crate) const DLFEAT_READS_ZEROS: u8 = 1;
     pub(crate) const DLFEAT_WRITE_ZEROES: u8 = 1 << 3;

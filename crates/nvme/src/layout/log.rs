@@ -92,7 +92,7 @@ pub(crate) mod discovery {
     pub(crate) const FC: u8 = 2;
     pub(crate) const TCP: u8 = 3;
     pub(crate) const LOOP: u8 = 254;
-    /// SUBTYPE: another discovery subsystem, an NVM subsystem, the discovery subsystem that is asked.
+    /// SUBTYPE: another discovery subsystem, an NVM subsystem, the discovery subsystem asked.
     pub(crate) const OTHER_DISCOVERY: u8 = 1;
     pub(crate) const NVM: u8 = 2;
     pub(crate) const THIS_DISCOVERY: u8 = 3;

@@ -10,7 +10,7 @@ pub(crate) const CRTO: u32 = 0x68; // Controller Ready Timeouts
 
 /// CAP (Base 3.1.4.1).
 pub(crate) mod cap {
-    use super::super::part::Part;
+    use crate::layout::part::Part;
 
     pub(crate) const MQES: Part = Part::at(15, 0); // Maximum Queue Entries Supported, less one
     pub(crate) const CQR: Part = Part::at(16, 16); // Contiguous Queues Required
@@ -21,7 +21,7 @@ pub(crate) mod cap {
 
 /// CC (Base 3.1.4.5).
 pub(crate) mod cc {
-    use super::super::part::Part;
+    use crate::layout::part::Part;
 
     pub(crate) const EN: Part = Part::at(0, 0); // Enable
     pub(crate) const CSS: Part = Part::at(6, 4); // I/O Command Set Selected
@@ -34,7 +34,7 @@ pub(crate) mod cc {
 
 /// CSTS (Base 3.1.4.6).
 pub(crate) mod csts {
-    use super::super::part::Part;
+    use crate::layout::part::Part;
 
     pub(crate) const RDY: Part = Part::at(0, 0); // Ready
     pub(crate) const CFS: Part = Part::at(1, 1); // Controller Fatal Status

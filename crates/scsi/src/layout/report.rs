@@ -1,4 +1,4 @@
-//! What else a target reports: sizes, logical units, ports, commands, figures; and what UNMAP takes.
+//! What else a target reports: sizes, logical units, ports, commands, figures; what UNMAP takes.
 
 /// READ CAPACITY(10) (SBC-3 5.15.2).
 pub(crate) mod capacity {

@@ -13,8 +13,8 @@
 //! ```
 //!
 //! One initiator is registered with key 7 and holds a reservation for those that are (type 5).
-//! `attention`, `beyond` and `invalid-field` are sense data: of the first command, of a read of what
-//! is not there, and of an INQUIRY for a page without EVPD.
+//! `attention`, `beyond` and `invalid-field` are sense data: of the first command, of a read of
+//! what is not there, and of an INQUIRY for a page without EVPD.
 
 use scsi::found::{
     self, FoundCapacity, FoundIds, FoundInquiry, FoundLimits, FoundMode, FoundProvisioning,
