@@ -137,52 +137,56 @@ fn range(entry: &mut [u8; 64], range: Range) {
 // NVM Command Set 3 and Base 7.
 fn io(command: Io, entry: &mut [u8; 64]) {
     use of_io::*;
+    use submission::OPC;
+    let mut reservation = |opcode: u8, action: u8, ignores_key: bool, kind: u8| {
+        OPC.put(entry, opcode);
+        ACTION.put(entry, action);
+        IEKEY.put(entry, ignores_key);
+        RTYPE.put(entry, kind);
+    };
     match command {
-        Io::Flush | Io::ReservationReport { .. } | Io::DatasetManagement { .. } => {}
-        Io::Write(blocks) | Io::Read(blocks) | Io::Compare(blocks) | Io::Verify(blocks) => {
+        Io::Flush => OPC.put(entry, 0x00),
+        Io::Write(blocks) => {
+            OPC.put(entry, 0x01);
+            range(entry, blocks);
+        }
+        Io::Read(blocks) => {
+            OPC.put(entry, 0x02);
+            range(entry, blocks);
+        }
+        Io::Compare(blocks) => {
+            OPC.put(entry, 0x05);
             range(entry, blocks);
         }
         Io::WriteZeroes { range: blocks, deallocates } => {
+            OPC.put(entry, 0x08);
             range(entry, blocks);
             DEAC.put(entry, deallocates);
         }
-        Io::ReservationRegister { action, ignores_key, .. }
-        | Io::ReservationAcquire { action, ignores_key, .. }
-        | Io::ReservationRelease { action, ignores_key, .. } => {
-            ACTION.put(entry, action);
-            IEKEY.put(entry, ignores_key);
-        }
-    }
-    let opcode = match command {
-        Io::Flush => 0x00,
-        Io::Write(_) => 0x01,
-        Io::Read(_) => 0x02,
-        Io::Compare(_) => 0x05,
-        Io::WriteZeroes { .. } => 0x08,
         Io::DatasetManagement { range_count, deallocates } => {
+            OPC.put(entry, 0x09);
             // 256 at most.
             NR.put(entry, u8::try_from((range_count.max(1) - 1) & 0xff).unwrap_or(u8::MAX));
             AD.put(entry, deallocates);
-            0x09
         }
-        Io::Verify(_) => 0x0c,
-        Io::ReservationRegister { persistence, .. } => {
+        Io::Verify(blocks) => {
+            OPC.put(entry, 0x0c);
+            range(entry, blocks);
+        }
+        Io::ReservationRegister { action, ignores_key, persistence } => {
+            reservation(0x0d, action, ignores_key, 0);
             CPTPL.put(entry, persistence);
-            0x0d
         }
         Io::ReservationReport { length, is_extended } => {
+            OPC.put(entry, 0x0e);
             NUMD.put(entry, u32::try_from(length / 4 - 1).unwrap_or(u32::MAX));
             EDS.put(entry, is_extended);
-            0x0e
         }
-        Io::ReservationAcquire { kind, .. } => {
-            RTYPE.put(entry, kind);
-            0x11
+        Io::ReservationAcquire { action, ignores_key, kind } => {
+            reservation(0x11, action, ignores_key, kind);
         }
-        Io::ReservationRelease { kind, .. } => {
-            RTYPE.put(entry, kind);
-            0x15
+        Io::ReservationRelease { action, ignores_key, kind } => {
+            reservation(0x15, action, ignores_key, kind);
         }
-    };
-    submission::OPC.put(entry, opcode);
+    }
 }
