@@ -6,8 +6,8 @@ use std::time::Duration;
 use nvme::log::AnaState;
 use nvme::{
     ANA_GROUP_BYTES, ANA_HEADER_BYTES, Admin, AnaPage, Command, Data, FoundController,
-    FoundNamespace, IDENTIFY_BYTES, NamespaceIds, Properties, Transfer, event_page, read_ana,
-    read_namespace_list,
+    FoundNamespace, IDENTIFY_BYTES, Instance, NamespaceIds, Properties, Status, Transfer,
+    event_page, read_ana, read_namespace_list,
 };
 use sys::event::Waker;
 use sys::stream::Stream;
@@ -18,6 +18,7 @@ use backend::Geometry;
 use super::fabrics::{
     ADMIN_ENTRIES, HostConfig, Namespace, connect_queue, set_property, submission,
 };
+use super::fence::Fenced;
 use super::wire::Wire;
 use super::{HostError, NvmeUri};
 
@@ -248,6 +249,21 @@ impl AdminQueue {
     fn wait_for_event(&mut self) -> Result<(), HostError> {
         let request = submission(Command::Admin(Admin::AsyncEventRequest), 0, Data::None);
         self.wire.request_event(&request)
+    }
+
+    /// Has the controller end another one of this host (TP8028).
+    pub(super) fn reset_other(&mut self, of: Instance) -> Result<Fenced, HostError> {
+        let reset = Admin::CrossControllerReset(of);
+        match self.ask("reset a lost controller", reset, 0, 0) {
+            // Bit 0: the reset is complete. One that goes on is asked for again.
+            Ok((result, _)) if result & 1 == 1 => Ok(Fenced::AtRest),
+            Ok(_) => Ok(Fenced::NotYet),
+            Err(HostError::Refused { status, .. }) => Ok(match status.cause() {
+                Status::RESET_IN_PROGRESS | Status::RESET_LIMIT => Fenced::NotYet,
+                _ => Fenced::Never,
+            }),
+            Err(error) => Err(error),
+        }
     }
 
     /// Reads the page that an event names, so that there can be another (Base 5.1.2).

@@ -54,6 +54,13 @@ pub enum DiskEvent<'a> {
         /// Bytes.
         bytes: u64,
     },
+    /// What a path had that was lost does nothing any more that it was asked: its controller was
+    /// reset by way of another, or its sessions have begun anew. Blocks of writes that were sent
+    /// again can be written to.
+    Fenced {
+        /// See above.
+        path: usize,
+    },
     /// There was no path for too long.
     Lost,
 }

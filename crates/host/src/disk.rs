@@ -22,6 +22,7 @@ use sys::world::{self, Machine, Thread, World};
 
 use super::HostError;
 use super::config::{DiskConfig, Observer};
+use super::fence::LostWays;
 use super::lane::Lane;
 use super::mail::{Call, Mail};
 use super::path::Path;
@@ -99,6 +100,7 @@ impl Disk {
             quiesce_ns: AtomicU64::new(0),
             admin: config.paths.iter().map(|_| Mutex::new(None)).collect(),
             ways: Ways::new(config.paths.len()),
+            lost_ways: LostWays::default(),
             block_count: AtomicU64::new(block_count),
             last_token: AtomicU64::new(0),
             observer,

@@ -2,10 +2,12 @@
 //!
 //! Invariants:
 //! - Of changes that overlap, one is done at a time, in the order in which they came.
-//! - Blocks whose change has ended may stay taken until a time: until then a copy of the change
-//!   that was lost on its way may still be done.
+//! - Blocks whose change has ended stay taken as long as copies of the change that were lost on
+//!   their way may still be done.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
+
+use super::ghosts::{Ghost, Origin};
 
 /// From the first byte on, and behind the last.
 pub(super) type Span = [u64; 2];
@@ -29,8 +31,8 @@ pub(super) struct Hazards<P> {
     count: u64,
     /// The longest of all that came: how far before a span one may begin that overlaps it.
     longest: u64,
-    /// Changes that are over at these times.
-    over_at: BTreeSet<(u64, Key)>,
+    /// Copies of changes that have ended.
+    ghosts: BTreeMap<Key, Vec<Ghost>>,
     free: VecDeque<P>,
 }
 
@@ -40,7 +42,7 @@ impl<P> Hazards<P> {
             changes: BTreeMap::new(),
             count: 0,
             longest: 0,
-            over_at: BTreeSet::new(),
+            ghosts: BTreeMap::new(),
             free: VecDeque::new(),
         }
     }
@@ -65,15 +67,31 @@ impl<P> Hazards<P> {
         done
     }
 
-    /// A change of a span has ended; its blocks stay taken until a time, if there is one.
-    pub(super) fn release(&mut self, [start, _]: Span, until_ns: Option<u64>) {
+    /// A change of a span has ended; its blocks stay taken while there are copies of it.
+    pub(super) fn release(&mut self, [start, _]: Span, ghosts: Vec<Ghost>) {
         // Of those that begin there, the first is the one that was done.
         let mut there = self.changes.range((start, 0)..);
         let Some((&key, _)) = there.next().filter(|((at, _), _)| *at == start) else { return };
-        match until_ns {
-            Some(until_ns) => _ = self.over_at.insert((until_ns, key)),
-            None => self.end(key),
+        if ghosts.is_empty() {
+            self.end(key);
+        } else {
+            self.ghosts.insert(key, ghosts);
         }
+    }
+
+    /// A controller is at rest: it does nothing more of what was lost on its way there.
+    pub(super) fn rest(&mut self, of: Origin) {
+        self.lay(|ghost| ghost.of == of);
+    }
+
+    // Ends the changes of which no copy is left but those that are gone.
+    fn lay(&mut self, is_gone: impl Fn(&Ghost) -> bool) {
+        for ghosts in self.ghosts.values_mut() {
+            ghosts.retain(|ghost| !is_gone(ghost));
+        }
+        let over = self.ghosts.extract_if(.., |_, ghosts| ghosts.is_empty());
+        let over: Vec<Key> = over.map(|(key, _)| key).collect();
+        over.into_iter().for_each(|key| self.end(key));
     }
 
     fn end(&mut self, key: Key) {
@@ -93,11 +111,8 @@ impl<P> Hazards<P> {
 
     // Blocks that were taken until a time are not any more.
     fn forget(&mut self, now_ns: u64) {
-        while let Some(&(at, key)) = self.over_at.first()
-            && at <= now_ns
-        {
-            self.over_at.pop_first();
-            self.end(key);
+        if self.deadline_ns().is_some_and(|at| at <= now_ns) {
+            self.lay(|ghost| ghost.until_ns <= now_ns);
         }
     }
 
@@ -109,13 +124,13 @@ impl<P> Hazards<P> {
 
     /// When the next may be done only because a time has come.
     pub(super) fn deadline_ns(&self) -> Option<u64> {
-        self.over_at.first().map(|(at, _)| *at)
+        self.ghosts.values().flatten().map(|ghost| ghost.until_ns).min()
     }
 
     /// All that wait: nothing will be done any more.
     pub(super) fn give_up(&mut self) -> impl Iterator<Item = P> {
         let waiting = std::mem::take(&mut self.changes).into_values();
-        self.over_at.clear();
+        self.ghosts.clear();
         self.free.drain(..).chain(waiting.filter_map(|change| change.change))
     }
 }
@@ -137,12 +152,12 @@ mod tests {
         assert_eq!(hazards.take([20, 30], 'd', 0), None, "it came after one that waits");
         assert_eq!(hazards.take([30, 40], 'e', 0), Some('e'));
         assert_eq!(hazards.next(0), None);
-        hazards.release([0, 10], None);
+        hazards.release([0, 10], Vec::new());
         assert_eq!(hazards.next(0), None, "one more is there");
-        hazards.release([10, 20], None);
+        hazards.release([10, 20], Vec::new());
         assert_eq!(hazards.next(0), Some('c'));
         assert_eq!(hazards.next(0), None);
-        hazards.release([5, 25], None);
+        hazards.release([5, 25], Vec::new());
         assert_eq!((hazards.next(0), hazards.next(0)), (Some('d'), None));
     }
 
@@ -150,7 +165,7 @@ mod tests {
     fn blocks_may_stay_taken_until_a_time() {
         let mut hazards = Hazards::new();
         assert_eq!(hazards.take([0, 10], 'a', 0), Some('a'));
-        hazards.release([0, 10], Some(100));
+        hazards.release([0, 10], vec![Ghost { of: (0, 1), until_ns: 100 }]);
         assert_eq!(hazards.take([9, 11], 'b', 50), None);
         assert_eq!(hazards.deadline_ns(), Some(100));
         assert_eq!(hazards.next(99), None);
@@ -159,15 +174,32 @@ mod tests {
     }
 
     #[test]
+    fn blocks_stay_taken_until_every_controller_is_at_rest() {
+        let mut hazards = Hazards::new();
+        let ghosts = [(0, 1), (1, 4)].map(|of| Ghost { of, until_ns: 100 });
+        assert_eq!(hazards.take([0, 10], 'a', 0), Some('a'));
+        assert_eq!(hazards.take([20, 30], 'b', 0), Some('b'));
+        hazards.release([0, 10], ghosts.to_vec());
+        hazards.release([20, 30], ghosts[..1].to_vec());
+        assert_eq!([hazards.take([9, 11], 'c', 1), hazards.take([29, 31], 'd', 1)], [None, None]);
+        hazards.rest((0, 1));
+        assert_eq!((hazards.next(2), hazards.next(2)), (Some('d'), None));
+        hazards.rest((1, 3));
+        assert_eq!(hazards.next(3), None, "another than that");
+        hazards.rest((1, 4));
+        assert_eq!((hazards.next(4), hazards.deadline_ns()), (Some('c'), None));
+    }
+
+    #[test]
     fn many_that_are_over_make_room_for_one() {
         let mut hazards = Hazards::new();
         for at in 0..100 {
             assert_eq!(hazards.take([at, at + 1], at, 0), Some(at));
-            hazards.release([at, at + 1], Some(5));
+            hazards.release([at, at + 1], vec![Ghost { of: (0, 1), until_ns: 5 }]);
         }
         assert_eq!(hazards.take([0, 100], 100, 4), None);
         assert_eq!(hazards.next(5), Some(100));
-        hazards.release([0, 100], None);
+        hazards.release([0, 100], Vec::new());
         assert_eq!(hazards.take([50, 51], 101, 5), Some(101));
         assert_eq!(hazards.take([50, 51], 102, 5), None);
         assert_eq!(hazards.give_up().collect::<Vec<_>>(), [102]);
@@ -191,7 +223,7 @@ mod tests {
                 } else if !doing.is_empty() {
                     let index = usize::try_from(draw.below(doing.len() as u64)).expect("small");
                     let ended = doing.swap_remove(index);
-                    hazards.release(ended.0, None);
+                    hazards.release(ended.0, Vec::new());
                     done.push(ended);
                     while let Some(next) = hazards.next(0) {
                         doing.push(next);
@@ -202,7 +234,7 @@ mod tests {
                 }
             }
             while let Some(ended) = doing.pop() {
-                hazards.release(ended.0, None);
+                hazards.release(ended.0, Vec::new());
                 done.push(ended);
                 while let Some(next) = hazards.next(0) {
                     doing.push(next);

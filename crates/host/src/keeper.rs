@@ -10,6 +10,7 @@ use sys::world::World;
 use super::admin::{self, AdminQueue};
 use super::association::Association;
 use super::fabrics::HostConfig;
+use super::fence::{Fenced, Lost};
 use super::piece::{Piece, Shape};
 use super::reach::{Found, Heard, Keeper, Queue};
 use super::{HostError, NvmeUri};
@@ -102,6 +103,20 @@ impl Keeper for NvmeKeeper {
         let state = admin.access_state(&association.controller, &association.namespace)?;
         *last = found(association, state);
         Ok(())
+    }
+
+    fn lost(&self) -> Option<Lost> {
+        let controller = &self.association.controller;
+        (controller.resets_max > 0).then_some(Lost::Controller(controller.instance))
+    }
+
+    fn fence(&mut self, lost: &Lost) -> Result<Fenced, HostError> {
+        match lost {
+            Lost::Controller(of) if self.association.controller.resets_max > 0 => {
+                self.admin.reset_other(*of)
+            }
+            Lost::Controller(_) | Lost::Sessions(_) => Ok(Fenced::Never),
+        }
     }
 
     fn socket(&self) -> &Stream {

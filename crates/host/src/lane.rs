@@ -10,11 +10,12 @@
 //! Invariants:
 //! - Everything that changes a block is done here, one change of it at a time. So a change that was
 //!   lost on its way can be sent again: no later one has been done that it would undo.
-//! - Where a change was sent again, the first copy of it may still be done, until its controller
-//!   has given the host up. Until then no other change of its blocks is begun; the copy itself does
-//!   no harm, for it writes what is there already. A controller gives its host up after the
-//!   keep-alive time and what it says it needs to end commands (CQT); over iSCSI, after the time
-//!   for which a silent target is believed to be there. A second is added to either (`quiet_ms`).
+//! - Where a change was sent again, the first copy of it may still be done, until its controller is
+//!   at rest (`ghosts`). Until then no other change of its blocks is begun; the copy itself does no
+//!   harm, for it writes what is there already. A controller is at rest when another, asked to, has
+//!   reset it (`fence`), or when it has given the host up: after the keep-alive time and what it
+//!   says it needs to end commands (CQT); over iSCSI, after the time for which a silent target is
+//!   believed to be there. A second is added to either (`quiet_ms`).
 //! - What was asked ends once, and well only if a controller said so.
 
 use std::collections::VecDeque;
@@ -32,6 +33,7 @@ use backend::Ended;
 use backend::Failure;
 
 use super::Queue;
+use super::ghosts::{AtRest, Ghost};
 use super::hazards::Hazards;
 use super::mail::{Call, Mail};
 use super::piece::{Piece, Step};
@@ -59,6 +61,7 @@ pub(super) struct Lane {
     dying: Vec<Box<dyn Queue<Piece>>>,
     ready: VecDeque<Piece>,
     hazards: Hazards<Piece>,
+    at_rest: AtRest,
     /// What is tried again at a time.
     later: Vec<(u64, Piece)>,
     /// Since when there is no path.
@@ -96,6 +99,7 @@ impl Lane {
             dying: Vec::new(),
             ready: VecDeque::new(),
             hazards: Hazards::new(),
+            at_rest: AtRest::default(),
             later: Vec::new(),
             without_ns: Some(now_ns),
             is_stopping: false,
@@ -176,6 +180,11 @@ impl Lane {
                     self.drop_queue(path);
                 }
             }
+            Mail::AtRest(of) => {
+                let until_ns = self.now_ns + self.shared.quiesce_ns.load(Ordering::Relaxed);
+                self.at_rest.add(of, until_ns, self.now_ns);
+                self.hazards.rest(of);
+            }
             Mail::Lost => self.give_up(),
             Mail::Stop => self.is_stopping = true,
         }
@@ -245,7 +254,8 @@ impl Lane {
             Err(Failure::Lost) => {
                 if piece.is_change() && piece.step != Step::Fetch {
                     let until_ns = self.now_ns + self.shared.quiesce_ns.load(Ordering::Relaxed);
-                    piece.haunts_until_ns = piece.haunts_until_ns.max(Some(until_ns));
+                    let of = (path, self.slots[path].generation);
+                    piece.ghosts.push(Ghost { of, until_ns });
                 }
                 self.ready.push_front(piece);
             }
@@ -269,10 +279,11 @@ impl Lane {
         }
     }
 
-    fn end(&mut self, piece: Piece, result: Result<(), Failure>) {
+    fn end(&mut self, mut piece: Piece, result: Result<(), Failure>) {
         if piece.is_change() {
-            let until_ns = piece.haunts_until_ns.filter(|&until| until > self.now_ns);
-            self.hazards.release(piece.blocks, until_ns);
+            let mut ghosts = std::mem::take(&mut piece.ghosts);
+            ghosts.retain(|ghost| self.at_rest.haunts(ghost, self.now_ns));
+            self.hazards.release(piece.blocks, ghosts);
             while let Some(next) = self.hazards.next(self.now_ns) {
                 self.ready.push_back(next);
             }

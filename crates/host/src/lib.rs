@@ -23,6 +23,8 @@ mod disk;
 mod disk_path;
 mod error;
 mod fabrics;
+mod fence;
+mod ghosts;
 mod hazards;
 mod identified;
 pub mod initiator;

@@ -2,6 +2,7 @@
 
 use nvme::log::AnaState;
 
+use super::ghosts::Origin;
 use super::piece::Piece;
 use super::reach::Queue;
 
@@ -15,6 +16,8 @@ pub(super) enum Mail {
     State { path: usize, generation: u64, state: AnaState },
     /// A path was lost.
     Down { path: usize, generation: u64 },
+    /// What a path has had and lost does nothing any more that it was asked.
+    AtRest(Origin),
     /// The disk was lost.
     Lost,
     /// Nothing more is asked.
@@ -35,6 +38,8 @@ pub(super) enum Call {
         /// See above.
         generation: u64,
     },
+    /// Another path has lost what it had: it is to be ended.
+    Fence,
     /// To say good-bye.
     Stop,
 }

@@ -15,6 +15,7 @@ use super::HostError;
 use super::admin::are_one;
 use super::backoff::Backoff;
 use super::config::DiskEvent;
+use super::fence::{Fenced, LostWay};
 use super::mail::{Call, Mail};
 use super::piece::Piece;
 use super::reach::{Found, Heard, Keeper, Queue};
@@ -44,6 +45,8 @@ pub(super) struct Path {
     /// When to look whether the access state is still what it was, and whether a lane doubts it.
     look_ns: Option<u64>,
     is_doubted: bool,
+    /// Other ways may be lost whose devices are not known to be at rest.
+    fences: bool,
 }
 
 /// The first pause between two attempts.
@@ -64,6 +67,7 @@ impl Path {
             last_reason: String::new(),
             look_ns: None,
             is_doubted: false,
+            fences: false,
         }
     }
 
@@ -162,7 +166,7 @@ impl Path {
             match self.mail.try_recv() {
                 Ok(Call::Stop) | Err(TryRecvError::Disconnected) => return false,
                 // Of a controller that is lost already.
-                Ok(Call::Lost { .. } | Call::Look { .. }) => continue,
+                Ok(Call::Lost { .. } | Call::Look { .. } | Call::Fence) => continue,
                 Err(TryRecvError::Empty) => {}
             }
             if self.now_ns() >= until_ns {
@@ -187,11 +191,14 @@ impl Path {
         }
         self.last_reason.clear();
         self.is_doubted = false;
+        self.fences = true;
         self.look_again(state);
         self.shared.resize(keeper.found().geometry.block_count);
         self.shared.tell(DiskEvent::PathUp { path, state });
         let over = loop {
-            match self.watch(&mut *keeper, &mut state) {
+            let watched =
+                self.fence(&mut *keeper).and_then(|()| self.watch(&mut *keeper, &mut state));
+            match watched {
                 Ok(None) => {}
                 Ok(Some(over)) => break over,
                 Err(error) => break Over::Lost(error.to_string()),
@@ -204,13 +211,48 @@ impl Path {
                 keeper.socket().forget_unsent();
                 keeper.socket().shut();
                 self.shared.set_up(path, None);
+                let (lost, opening) = (keeper.lost(), keeper.found().opening);
                 drop(keeper);
                 for lane in &self.shared.lanes {
                     lane.tell(Mail::Down { path, generation });
                 }
+                if let Some(what) = lost {
+                    let until_ns = self.now_ns() + self.shared.quiesce_ns.load(Ordering::Relaxed);
+                    let way = LostWay { of: (path, generation), what, opening, until_ns };
+                    self.shared.lost_ways.add(way);
+                    self.shared.paths.iter().for_each(|other| other.tell(Call::Fence));
+                }
             }
         }
         over
+    }
+
+    // Ends what ways have had that are lost, as far as this one leads there.
+    fn fence(&mut self, keeper: &mut dyn Keeper) -> Result<(), HostError> {
+        if !std::mem::take(&mut self.fences) {
+            return Ok(());
+        }
+        for way in self.shared.lost_ways.of(keeper.found().opening, self.now_ns()) {
+            match keeper.fence(&way.what)? {
+                Fenced::AtRest if self.shared.lost_ways.forget(way.of) => {
+                    for lane in &self.shared.lanes {
+                        lane.tell(Mail::AtRest(way.of));
+                    }
+                    self.shared.tell(DiskEvent::Fenced { path: way.of.0 });
+                }
+                Fenced::AtRest | Fenced::Never => {}
+                Fenced::NotYet => {
+                    self.fences = true;
+                    self.look_soon();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn look_soon(&mut self) {
+        let soon_ns = self.now_ns() + LOOK_SOON_NS;
+        self.look_ns = Some(self.look_ns.map_or(soon_ns, |at| at.min(soon_ns)));
     }
 
     // Waits until something happens, and does what is to be done about it.
@@ -259,9 +301,9 @@ impl Path {
                 // A controller that contradicts itself is not asked without end.
                 Call::Look { generation } if generation == self.generation => {
                     self.is_doubted = true;
-                    let soon_ns = self.now_ns() + LOOK_SOON_NS;
-                    self.look_ns = Some(self.look_ns.map_or(soon_ns, |at| at.min(soon_ns)));
+                    self.look_soon();
                 }
+                Call::Fence => self.fences = true,
                 Call::Lost { .. } | Call::Look { .. } => {}
             }
         }

@@ -7,6 +7,7 @@ use sys::block::Block;
 use backend::pool::{Account, Pool, Terms};
 use backend::{Failure, Operation, Request};
 
+use super::ghosts::Ghost;
 use super::hazards::Span;
 
 /// Bytes of a disk that follow one another in a lane.
@@ -63,8 +64,8 @@ pub(crate) struct Piece {
     whole: Arc<Whole>,
     /// When it was sent, by the monotonic clock.
     pub(super) sent_ns: u64,
-    /// Until when a copy of it that was lost may be done.
-    pub(super) haunts_until_ns: Option<u64>,
+    /// Copies of it that were lost and may still be done.
+    pub(super) ghosts: Vec<Ghost>,
     pub(super) failure_count: u8,
 }
 
@@ -249,7 +250,7 @@ impl Piece {
             gives_back,
             whole: Arc::clone(whole),
             sent_ns: 0,
-            haunts_until_ns: None,
+            ghosts: Vec::new(),
             failure_count: 0,
         }
     }

@@ -12,6 +12,7 @@ use backend::Ended;
 use backend::{Failure, Geometry, Request};
 
 use super::HostError;
+use super::fence::{Fenced, Lost};
 use super::piece::{Piece, Shape};
 
 /// What a way leads to.
@@ -65,6 +66,12 @@ pub(crate) trait Keeper: Send {
 
     /// Asks again what it leads to.
     fn look(&mut self) -> Result<(), HostError>;
+
+    /// What it would be known by if it were lost; none if nobody could end it then.
+    fn lost(&self) -> Option<Lost>;
+
+    /// Has the device end what was asked over a way that is lost.
+    fn fence(&mut self, lost: &Lost) -> Result<Fenced, HostError>;
 
     /// Its connection.
     fn socket(&self) -> &Stream;

@@ -10,6 +10,7 @@ use sys::world::World;
 
 use super::config::{DiskConfig, DiskEvent, Observer};
 use super::disk_path::DiskPath;
+use super::fence::LostWays;
 use super::initiator::IscsiUri;
 use super::mail::{Call, Mail};
 use super::piece::{Memory, Shape};
@@ -37,6 +38,7 @@ pub(super) struct Shared {
     /// Connections of the admin queues that are there, with the generations of their controllers.
     pub(super) admin: Vec<Mutex<Option<(u64, Stream)>>>,
     pub(super) ways: Ways,
+    pub(super) lost_ways: LostWays,
     pub(super) block_count: AtomicU64,
     pub(super) last_token: AtomicU64,
     pub(super) observer: Observer,

@@ -1,6 +1,7 @@
 //! Submission queue entries read once into what they ask for (Base 4.1.1; NVM Command Set 3), and
 //! completion queue entries (Base 4.2.1).
 
+use super::instance::Instance;
 use super::layout::entry::submission::{
     self, FABRICS, IN_CAPSULE, PSDT_SGL, PSDT_SGL_METADATA, TRANSPORT, UNSET,
 };
@@ -191,6 +192,8 @@ pub enum Admin {
     AsyncEventRequest,
     /// 18h.
     KeepAlive,
+    /// 38h: ends another controller of the host (TP8028).
+    CrossControllerReset(Instance),
 }
 
 /// Blocks of a namespace.
@@ -403,6 +406,11 @@ fn admin(opcode: u8, entry: &[u8; 64]) -> Result<Admin, Status> {
         },
         0x0c => Admin::AsyncEventRequest,
         0x18 => Admin::KeepAlive,
+        0x38 => Admin::CrossControllerReset(Instance {
+            controller: ICID.get(entry),
+            uniquifier: CIU.get(entry),
+            random: CIRN.get(entry),
+        }),
         _ => return Err(Status::INVALID_OPCODE.do_not_retry()),
     })
 }

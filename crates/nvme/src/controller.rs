@@ -4,6 +4,7 @@
 //! it cannot do by itself is handed back as a [`Reply`].
 
 mod features;
+mod pages;
 
 use std::collections::VecDeque;
 
@@ -13,6 +14,7 @@ use super::identify::{
     ControllerData, ControllerKind, IDENTIFY_BYTES, NamespaceData, write_namespace_list,
     write_nvm_controller,
 };
+use super::instance::{Instance, Instances};
 use super::layout::entry::event;
 use super::layout::identify::controller::{OAES_ANA, OAES_DISCOVERY, OAES_NAMESPACE};
 use super::log::{self, AnaGroup, DiscoveryEntry, Health};
@@ -48,6 +50,8 @@ pub struct ControllerConfig {
     pub kind: ControllerKind,
     /// CNTLID; not FFF0h or above.
     pub id: u16,
+    /// Drawn for this controller: what its instances are told apart by.
+    pub seed: u64,
     /// Its subsystem.
     pub subsystem: Nqn,
     /// HOSTID of the host that it is for.
@@ -72,6 +76,10 @@ pub struct ControllerConfig {
     pub has_reservations: bool,
     /// Groups of namespaces with an access state; 0 for none.
     pub ana_groups: u32,
+    /// CQT, as [`ControllerData::quiesce_ms`].
+    pub quiesce_ms: u16,
+    /// CCRL, as [`ControllerData::resets_max`].
+    pub resets_max: u8,
 }
 
 /// Something that hosts want to know of (Base 5.1.2, notices).
@@ -106,6 +114,9 @@ pub enum Reply {
         /// The command.
         cid: u16,
     },
+    /// This controller is to be ended, if it is the same host's; the result is 1 when nothing of
+    /// it is under way any more.
+    ResetOther(Instance),
 }
 
 /// Event requests that may be outstanding.
@@ -115,6 +126,7 @@ const EVENT_REQUESTS: u8 = 4;
 #[derive(Debug)]
 pub struct Controller {
     config: ControllerConfig,
+    instances: Instances,
     properties: Properties,
     /// Which notices the host wants (feature 0Bh).
     wanted: u32,
@@ -135,6 +147,7 @@ impl Controller {
     pub fn new(config: ControllerConfig, keep_alive_ms: u32, now_ms: u64) -> Self {
         let properties = Properties::new(u32::from(config.queue_entries));
         Self {
+            instances: Instances::new(config.id, config.seed),
             config,
             properties,
             wanted: 0,
@@ -147,6 +160,12 @@ impl Controller {
         }
     }
 
+    /// Which instance of it there is now.
+    #[must_use]
+    pub fn instance(&self) -> Instance {
+        self.instances.now()
+    }
+
     /// Whether commands of I/O queues may be done.
     #[must_use]
     pub const fn is_ready(&self) -> bool {
@@ -157,6 +176,12 @@ impl Controller {
     /// [`Properties::fail_shutdown`].
     pub const fn fail_shutdown(&mut self) {
         self.properties.fail_shutdown();
+    }
+
+    /// KATO: milliseconds; 0 for never.
+    #[must_use]
+    pub const fn keep_alive_ms(&self) -> u32 {
+        self.keep_alive_ms
     }
 
     /// When its host counts as gone if it does not speak before (Base 3.9).
@@ -226,6 +251,7 @@ impl Controller {
                     Ok(change) => {
                         if change == Change::Enabled {
                             self.heard_ms = now_ms;
+                            self.instances.begin();
                         }
                         Reply::Changed(change)
                     }
@@ -303,6 +329,14 @@ impl Controller {
                 self.heard_ms = now_ms;
                 Reply::Done(Status::SUCCESS, 0)
             }
+            Admin::CrossControllerReset(_) if self.config.resets_max == 0 => {
+                failed(Status::INVALID_OPCODE)
+            }
+            // Base 2.3 5.4.3: a controller does not reset itself so.
+            Admin::CrossControllerReset(of) if of.controller == self.config.id => {
+                failed(Status::INVALID_FIELD)
+            }
+            Admin::CrossControllerReset(of) => Reply::ResetOther(of),
         }
     }
 
@@ -350,7 +384,7 @@ impl Controller {
         let config = &self.config;
         ControllerData {
             kind: config.kind,
-            id: config.id,
+            instance: self.instance(),
             subsystem: &config.subsystem,
             serial: &config.serial,
             model: &config.model,
@@ -363,71 +397,8 @@ impl Controller {
             has_reservations: config.has_reservations,
             event_requests: EVENT_REQUESTS - 1,
             ana_groups: config.ana_groups,
-        }
-    }
-
-    /// The log pages there are (Base 5.1.12).
-    fn pages(&self) -> Vec<u8> {
-        let mut pages = vec![0x00, 0x01, 0x12];
-        if self.config.kind == ControllerKind::Discovery {
-            pages.push(0x70);
-            return pages;
-        }
-        pages.extend([0x02, 0x03, 0x04, 0x05, 0x13]);
-        if self.config.ana_groups > 0 {
-            pages.push(0x0c);
-        }
-        if self.config.has_reservations {
-            pages.push(0x80);
-        }
-        pages
-    }
-
-    fn page(&self, page: u8, specific: u8, view: &impl View) -> Option<Vec<u8>> {
-        if !self.pages().contains(&page) {
-            return None;
-        }
-        Some(match page {
-            0x00 => log::write_supported(&self.pages()),
-            0x01 => log::write_errors(),
-            0x02 => log::write_health(&view.health()),
-            0x03 => log::write_firmware(&self.config.firmware),
-            0x04 => log::write_changed_namespaces(&self.changed),
-            0x05 => {
-                let admin = [0x02, 0x06, 0x08, 0x09, 0x0a, 0x0c, 0x18];
-                let reservations = [0x0d, 0x0e, 0x11, 0x15];
-                let mut io = vec![0x00, 0x01, 0x02, 0x05, 0x08, 0x09, 0x0c];
-                if self.config.has_reservations {
-                    io.extend(reservations);
-                }
-                log::write_effects(&admin, &io, &[0x01, 0x08, 0x09])
-            }
-            0x0c => {
-                let (groups, count) = view.ana_groups();
-                log::write_ana(&groups, count, specific & 1 != 0)
-            }
-            0x12 => log::write_features(self.feature_scopes()),
-            // No command of a management interface.
-            0x13 => vec![0; 4096],
-            0x70 => {
-                let (entries, generation) = view.discovery();
-                log::write_discovery(generation, &entries)
-            }
-            // 80h: no notification (Base 5.1.12.1.32).
-            _ => vec![0; 64],
-        })
-    }
-
-    // A page that has been read can be news again.
-    fn has_read(&mut self, page: u8) {
-        let of = |notice: &Notice| match notice {
-            Notice::Namespace(_) => 0x04,
-            Notice::AnaChange => 0x0c,
-            Notice::Discovery => 0x70,
-        };
-        self.told.retain(|notice| of(notice) != page);
-        if page == 0x04 {
-            self.changed.clear();
+            quiesce_ms: config.quiesce_ms,
+            resets_max: config.resets_max,
         }
     }
 }
@@ -525,6 +496,7 @@ mod tests {
         let config = ControllerConfig {
             kind,
             id: 3,
+            seed: 11,
             subsystem: Nqn::new("nqn.2026-11.example:disk").expect("it can be one"),
             host_id: [6; 16],
             serial: "AFAR1".to_owned(),
@@ -537,6 +509,8 @@ mod tests {
             capsule_data_bytes: 8192,
             has_reservations: true,
             ana_groups: 0,
+            quiesce_ms: 2000,
+            resets_max: 4,
         };
         Controller::new(config, 5000, 100)
     }

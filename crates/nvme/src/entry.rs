@@ -123,6 +123,12 @@ fn admin(command: Admin, entry: &mut [u8; 64]) {
         }
         Admin::AsyncEventRequest => 0x0c,
         Admin::KeepAlive => 0x18,
+        Admin::CrossControllerReset(of) => {
+            ICID.put(entry, of.controller);
+            CIU.put(entry, of.uniquifier);
+            CIRN.put(entry, of.random);
+            0x38
+        }
     };
     submission::OPC.put(entry, opcode);
 }

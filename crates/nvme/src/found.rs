@@ -4,6 +4,7 @@
 use wire::{Opening, read_opening};
 
 use super::identify::IDENTIFY_BYTES;
+use super::instance::Instance;
 use super::layout::identify::{controller, descriptor, list, namespace};
 use super::layout::log::ana;
 use super::log::{AnaGroup, AnaState, text};
@@ -12,8 +13,8 @@ use super::log::{AnaGroup, AnaState, text};
 /// in its texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundController {
-    /// CNTLID.
-    pub id: u16,
+    /// CNTLID, CIU and CIRN; the last two are 0 of one that has none.
+    pub instance: Instance,
     /// CNTRLTYPE: 1 for I/O, 2 for discovery, 3 for administration.
     pub kind: u8,
     /// VER: major, minor and tertiary version of the specification, from the third byte on.
@@ -49,6 +50,8 @@ pub struct FoundController {
     pub ana: Option<FoundAna>,
     /// Bytes of data in a command capsule of an I/O queue, as IOCCSZ says.
     pub capsule_bytes: u32,
+    /// CCRL: controllers that may be reset at once by way of this one; 0 for none.
+    pub resets_max: u8,
 }
 
 /// What a controller says of access states (Base 8.1.1).
@@ -127,7 +130,11 @@ impl FoundController {
             group_count: NANAGRPID.get(data),
         });
         Self {
-            id: CNTLID.get(data),
+            instance: Instance {
+                controller: CNTLID.get(data),
+                uniquifier: CIU.get(data),
+                random: CIRN.get(data),
+            },
             kind: CNTRLTYPE.get(data),
             version: VER.get(data),
             serial: text(SN.get(data)),
@@ -148,6 +155,7 @@ impl FoundController {
                 .get(data)
                 .saturating_sub(ENTRY_UNITS)
                 .saturating_mul(CAPSULE_UNIT),
+            resets_max: CCRL.get(data),
         }
     }
 
@@ -305,7 +313,7 @@ mod tests {
         let subsystem = Nqn::new("nqn.2026-11.example:disk").expect("it can be one");
         let written = ControllerData {
             kind: ControllerKind::Io,
-            id: 7,
+            instance: Instance { controller: 7, uniquifier: 9, random: 1 << 63 },
             subsystem: &subsystem,
             serial: "S1",
             model: "afar",
@@ -318,9 +326,12 @@ mod tests {
             has_reservations: false,
             event_requests: 3,
             ana_groups: 2,
+            quiesce_ms: 2000,
+            resets_max: 4,
         };
         let found = FoundController::read(&written.write());
-        assert_eq!((found.id, found.kind, found.transfer_shift), (7, 1, 5));
+        assert_eq!((found.instance, found.kind, found.transfer_shift), (written.instance, 1, 5));
+        assert_eq!((found.quiesce_ms, found.resets_max), (2000, 4));
         assert_eq!((&*found.serial, &*found.model, &*found.firmware), ("S1", "afar", "0.1"));
         assert_eq!(found.subsystem, subsystem.as_str());
         assert_eq!((found.commands_max, found.namespaces_max), (128, 1024));

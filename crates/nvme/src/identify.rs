@@ -3,6 +3,7 @@
 use wire::{Opening, write_opening};
 
 use super::connect::Nqn;
+use super::instance::Instance;
 use super::layout::identify::nvm_controller;
 use super::layout::identify::{BYTES, controller, descriptor, independent, list, namespace};
 use super::property::VERSION;
@@ -28,8 +29,8 @@ pub enum ControllerKind {
 pub struct ControllerData<'a> {
     /// What it is for.
     pub kind: ControllerKind,
-    /// CNTLID: as Connect answered it.
-    pub id: u16,
+    /// CNTLID, as Connect answered it, CIU and CIRN.
+    pub instance: Instance,
     /// The subsystem it belongs to.
     pub subsystem: &'a Nqn,
     /// SN: 20 characters of ASCII at most; the rest is cut off.
@@ -54,6 +55,10 @@ pub struct ControllerData<'a> {
     pub event_requests: u8,
     /// Groups of namespaces with an access state of their own; 0 for none.
     pub ana_groups: u32,
+    /// CQT: milliseconds after which nothing is done any more of what a lost host has asked.
+    pub quiesce_ms: u16,
+    /// CCRL: controllers that may be reset at once by way of this one; 0 for none.
+    pub resets_max: u8,
 }
 
 /// A namespace, as CNS 00h and 03h say it.
@@ -98,7 +103,7 @@ impl ControllerData<'_> {
         let access_states = if has_ana { CMIC_ANA } else { 0 };
         CMIC.put(&mut data, CMIC_PORTS | CMIC_CONTROLLERS | access_states);
         MDTS.put(&mut data, self.transfer_shift);
-        CNTLID.put(&mut data, self.id);
+        CNTLID.put(&mut data, self.instance.controller);
         VER.put(&mut data, VERSION);
         OAES.put(&mut data, self.events());
         CTRATT.put(&mut data, CTRATT_HIDS);
@@ -135,6 +140,10 @@ impl ControllerData<'_> {
     fn write_io(&self, data: &mut [u8; IDENTIFY_BYTES]) {
         use controller::*;
         CNTRLTYPE.put(data, TYPE_IO);
+        CIU.put(data, self.instance.uniquifier);
+        CIRN.put(data, self.instance.random);
+        CQT.put(data, self.quiesce_ms);
+        CCRL.put(data, self.resets_max);
         // One slot, which is read-only.
         FRMW.put(data, 1 << 1 | 1);
         // 64 and 16 bytes, least and most.

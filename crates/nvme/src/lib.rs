@@ -14,6 +14,7 @@
 //! queue    a controller's end of a connection             TCP 3.1, 3.4
 //! property the registers of a controller                  Base 3.1.4, 6.4, 6.6
 //! identify what a controller says of itself              Base 5.1.13
+//! instance one life of a controller                       TP8028
 //! log      log pages                                     Base 5.1.12
 //! found    both, as a host reads them                    Base 5.1.12, 5.1.13
 //! connect  what a host says of itself                     Base 6.3
@@ -36,6 +37,7 @@ mod entry;
 mod found;
 mod host;
 mod identify;
+mod instance;
 mod layout;
 pub mod log;
 mod pdu;
@@ -62,6 +64,7 @@ pub use identify::{
     ControllerData, ControllerKind, IDENTIFY_BYTES, NamespaceData, VERIFY_BYTES,
     write_namespace_list,
 };
+pub use instance::Instance;
 pub use pdu::{
     DIGEST_BYTES, Digests, FatalStatus, HEADER_BYTES_MAX, Header, IcReq, IcResp, Kind, Layout,
     TermReq, data_digest,

@@ -86,6 +86,12 @@ statuses! {
     FEATURE_NOT_SAVEABLE = 1, 0x0d;
     /// A feature has the one value that it can have.
     FEATURE_NOT_CHANGEABLE = 1, 0x0e;
+    /// There is no such controller, or it is not this host's.
+    INVALID_CONTROLLER = 1, 0x1f;
+    /// The controller that is to be reset has not come to rest yet (Base 2.3).
+    RESET_IN_PROGRESS = 1, 0x3f;
+    /// As many controllers are being reset as may be (Base 2.3).
+    RESET_LIMIT = 1, 0x41;
     /// Format of Connect's data that is not supported (Fabrics).
     CONNECT_INCOMPATIBLE_FORMAT = 1, 0x80;
     /// The controller has a host (Fabrics).
@@ -123,6 +129,12 @@ impl Status {
     #[must_use]
     pub const fn do_not_retry(self) -> Self {
         Self(self.0 | DNR)
+    }
+
+    /// The same without "do not retry".
+    #[must_use]
+    pub const fn cause(self) -> Self {
+        Self(self.0 & !DNR)
     }
 
     /// Whether the command was done.

@@ -3,12 +3,13 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use nvme::{Change, Command, Direction, Fabrics, Queue, Reply, Slot, Status, Submission};
+use nvme::{Change, Command, Direction, Fabrics, Instance, Queue, Reply, Slot, Status, Submission};
 
 use backend::Job;
 use backend::{Failure, Operation, Request};
 
 use super::aborts::Aborts;
+use super::resets::Resets;
 use super::site::{Abort, Order, Owner, Site, Tag};
 use super::subsystem::Namespace;
 
@@ -23,6 +24,7 @@ pub(crate) struct Admin {
     /// One of them has failed.
     has_failed: bool,
     aborts: Aborts<Slot>,
+    resets: Resets,
 }
 
 impl Admin {
@@ -33,6 +35,7 @@ impl Admin {
             flushing: None,
             has_failed: false,
             aborts: Aborts::default(),
+            resets: Resets::default(),
         }
     }
 
@@ -78,16 +81,52 @@ impl Admin {
                     site.wishes.orders.push(Order::Abort(abort));
                 }
             },
+            Reply::ResetOther(of) => self.reset_other(slot, of, queue, out, site),
             Reply::Changed(Change::ShutDown) => return self.shut_down(slot, queue, out, site),
             Reply::Changed(_) => queue.complete(slot, Status::SUCCESS, 0, out),
             Reply::Reset(unanswered) => {
-                unanswered.into_iter().chain(self.aborts.forget()).for_each(|of| queue.forget(of));
+                let waiting = self.aborts.forget().chain(self.resets.forget());
+                unanswered.into_iter().chain(waiting).for_each(|of| queue.forget(of));
                 site.control.iter_mut().for_each(|all| all.reset(self.controller));
                 site.wishes.orders.push(Order::EndQueues(self.controller));
                 queue.complete(slot, Status::SUCCESS, 0, out);
             }
         }
         0
+    }
+
+    // The host has lost its way to another controller.
+    fn reset_other(
+        &mut self,
+        slot: Slot,
+        of: Instance,
+        queue: &mut Queue,
+        out: &mut Vec<u8>,
+        site: &mut Site<'_>,
+    ) {
+        let Some(control) = site.control.as_deref_mut() else { return };
+        match self.resets.begin(slot, (self.controller, of), control, site.now_ns) {
+            Ok(connection) => site.wishes.orders.extend(connection.map(Order::Fence)),
+            Err(status) => queue.complete(slot, status, 0, out),
+        }
+        self.feed(queue, out, site);
+    }
+
+    /// Answers what has waited for other controllers to come to rest.
+    pub(crate) fn feed(&mut self, queue: &mut Queue, out: &mut Vec<u8>, site: &mut Site<'_>) {
+        let Some(control) = site.control.as_deref_mut() else { return };
+        while let Some((slot, status)) = self.resets.next(control, site.now_ns) {
+            // Bit 0: the reset is complete.
+            queue.complete(slot, status, u64::from(status == Status::SUCCESS), out);
+        }
+        if self.resets.until_ns().is_some() {
+            control.wait_for_queue(site.who.connection);
+        }
+    }
+
+    /// Until when it waits for other controllers, if it does.
+    pub(crate) fn waits_until_ns(&self) -> Option<u64> {
+        self.resets.until_ns()
     }
 
     // Base 3.6.1: what was written is on the medium when the shutdown is complete.

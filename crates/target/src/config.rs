@@ -25,6 +25,8 @@ pub struct Limits {
     pub controller_ids: [u16; 2],
     /// Controllers and iSCSI sessions of a host at a time, each.
     pub host_controllers: u16,
+    /// Controllers that hosts may have reset at once by way of each other one (CCRL); 0 for none.
+    pub resets: u8,
     /// Connections at a time, on each shard, and on the control thread.
     pub connections: u32,
     /// Memory for data that is on its way, on each shard, beyond what each association has for
@@ -101,6 +103,7 @@ impl Default for Limits {
             controllers: 4096,
             controller_ids: [1, CONTROLLER_ID_MAX],
             host_controllers: 64,
+            resets: 4,
             connections: 16_384,
             data: Bytes::from_mib(32),
             share: Bytes::from_kib(1280),

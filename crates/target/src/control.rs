@@ -6,6 +6,7 @@
 //! - A host is connected when nothing that it sent by the association before is under way.
 
 mod look;
+mod reset;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -35,8 +36,8 @@ pub(crate) struct Association {
     queues: BTreeSet<u16>,
     /// Those of them that a reset has ended and that are not over.
     leaving: BTreeSet<u16>,
-    /// Its host has been silent for too long, and it ends.
-    is_expired: bool,
+    /// It ends: its host has been silent for too long, or has given it up.
+    is_ending: bool,
 }
 
 impl Association {
@@ -51,7 +52,7 @@ impl Association {
 
     // When its host will have been silent for too long, unless it ends already.
     fn expires_ms(&self) -> Option<u64> {
-        self.controller.expires_ms().filter(|_| !self.is_expired)
+        self.controller.expires_ms().filter(|_| !self.is_ending)
     }
 
     fn owner(&self) -> Option<Owner> {
@@ -85,6 +86,8 @@ pub(crate) struct Control {
     /// Counts changes of what can be discovered, from 1.
     generation: u64,
     last_id: u16,
+    /// Drawn for this target, and what was drawn from it.
+    seed: u64,
     evicted: Vec<u32>,
     /// Connections that wait for a queue to end.
     entering: Vec<u32>,
@@ -111,6 +114,11 @@ impl Refusal {
 /// Milliseconds that a discovery controller is there without a keep-alive if its host has asked for
 /// no timer: as long as that of Linux is.
 const DISCOVERY_KEEP_ALIVE_MS: u32 = 120_000;
+/// CQT: how long what a device has of a lost host may take to end, as far as hosts are told. A new
+/// association of the host waits for it however long it takes, as does a reset.
+const QUIESCE_MS: u16 = 2_000;
+/// From one seed of a controller to the next (Knuth's MMIX): none comes again.
+const SEED_STEP: (u64, u64) = (6_364_136_223_846_793_005, 1_442_695_040_888_963_407);
 /// Any controller, at this subsystem's choice.
 const ANY: u16 = 0xffff;
 
@@ -149,6 +157,7 @@ impl Control {
             remains: Remains::default(),
             generation: 1,
             last_id,
+            seed: drawn(),
             evicted,
             entering,
         }
@@ -244,6 +253,7 @@ impl Control {
             (_, wanted) => wanted,
         };
         let id = self.next_id();
+        self.seed = self.seed.wrapping_mul(SEED_STEP.0).wrapping_add(SEED_STEP.1);
         let config = self.config(id, subsystem.as_deref(), data.host_id);
         let association = Association {
             controller: Controller::new(config, keep_alive_ms, now_ms),
@@ -254,7 +264,7 @@ impl Control {
             entrance: entrance.clone(),
             queues: BTreeSet::new(),
             leaving: BTreeSet::new(),
-            is_expired: false,
+            is_ending: false,
         };
         self.associations.insert(id, association);
         Ok(id)
@@ -336,6 +346,7 @@ impl Control {
         ControllerConfig {
             kind,
             id,
+            seed: self.seed,
             host_id,
             serial: serial(&nqn),
             subsystem: nqn,
@@ -348,6 +359,8 @@ impl Control {
             capsule_data_bytes: self.limits.capsule_bytes,
             has_reservations: kind == ControllerKind::Io,
             ana_groups: if kind == ControllerKind::Io { self.ana_group() } else { 0 },
+            quiesce_ms: if kind == ControllerKind::Io { QUIESCE_MS } else { 0 },
+            resets_max: if kind == ControllerKind::Io { self.limits.resets } else { 0 },
         }
     }
 
@@ -409,6 +422,11 @@ impl Control {
             association.leaving.remove(&queue);
         }
         self.remains.end_queue(id, queue);
+        self.take_waiting()
+    }
+
+    /// Connections that have waited for something to end, each as often as it waits.
+    pub(crate) fn take_waiting(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.entering)
     }
 
@@ -418,7 +436,7 @@ impl Control {
         let is_over = |one: &Association| one.expires_ms().is_some_and(|at| at <= now_ms);
         let over = self.associations.iter_mut().filter(|(_, one)| is_over(one));
         over.map(|(id, one)| {
-            one.is_expired = true;
+            one.is_ending = true;
             *id
         })
         .collect()
@@ -428,6 +446,12 @@ impl Control {
     pub(crate) fn expires_ms(&self) -> Option<u64> {
         self.associations.values().filter_map(Association::expires_ms).min()
     }
+}
+
+fn drawn() -> u64 {
+    let mut bytes = [0; 8];
+    sys::random::fill(&mut bytes);
+    u64::from_le_bytes(bytes)
 }
 
 // SN: alike for all controllers of a subsystem, as long as it has its name.

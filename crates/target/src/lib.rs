@@ -89,6 +89,7 @@ mod plan;
 mod portal;
 mod remains;
 mod reserved;
+mod resets;
 mod room;
 mod roster;
 mod seed;

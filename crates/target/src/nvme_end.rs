@@ -251,11 +251,12 @@ impl NvmeEnd {
         }
     }
 
-    /// Until when it waits for a queue, if it does.
-    pub(crate) const fn waits_until_ns(&self) -> Option<u64> {
-        match &self.waiting {
-            Some((_, _, until_ns)) => Some(*until_ns),
-            None => None,
+    /// Until when it waits for queues of others, if it does.
+    pub(crate) fn waits_until_ns(&self) -> Option<u64> {
+        match (&self.waiting, &self.role) {
+            (Some((_, _, until_ns)), _) => Some(*until_ns),
+            (None, Role::Admin(admin)) => admin.waits_until_ns(),
+            (None, _) => None,
         }
     }
 
@@ -267,7 +268,11 @@ impl NvmeEnd {
         }
         match &mut self.role {
             Role::Io(session) => (session.feed(&mut self.queue, out, site), Next::More),
-            Role::New | Role::Admin(_) => (0, Next::More),
+            Role::Admin(admin) => {
+                admin.feed(&mut self.queue, out, site);
+                (0, Next::More)
+            }
+            Role::New => (0, Next::More),
         }
     }
 

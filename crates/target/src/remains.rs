@@ -5,7 +5,8 @@
 //! a host waits here until its old queues have ended (the ghost writes of TP 4129).
 //!
 //! What this does not do: it does not know of an association whose loss has not been noticed, and
-//! it holds back no other association that the host has by another path.
+//! it holds back no other association that the host has by another path. A host that can, names
+//! the controller that it has lost (`resets`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,7 +24,8 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    fn is(&self, other: &Self) -> bool {
+    /// Whether they are one.
+    pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.subsystem, &other.subsystem)
             && self.host == other.host
             && self.host_id == other.host_id

@@ -129,6 +129,8 @@ pub(crate) enum Order {
     Close(u32),
     /// This connection makes room for others.
     Evict(u32),
+    /// The host of this admin connection has given it up.
+    Fence(u32),
     /// What was waited for has come to pass.
     Follow(Then),
     /// This change is made and kept, for this command.

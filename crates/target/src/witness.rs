@@ -44,6 +44,8 @@ pub enum Happening {
     Expired,
     /// It made room for others.
     Evicted,
+    /// Its host has lost its way to it, and had another controller end it.
+    Fenced,
     /// There are as many connections as may be.
     Full,
     /// A device has failed to keep what was written; it promises nothing any more.
@@ -52,7 +54,7 @@ pub enum Happening {
 
 impl Happening {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::LoggedIn,
         Self::Left,
         Self::Refused,
@@ -63,6 +65,7 @@ impl Happening {
         Self::Silent,
         Self::Expired,
         Self::Evicted,
+        Self::Fenced,
         Self::Full,
         Self::Lost,
     ];
@@ -81,6 +84,7 @@ impl Happening {
             Self::Silent => "silent",
             Self::Expired => "expired",
             Self::Evicted => "evicted",
+            Self::Fenced => "fenced",
             Self::Full => "full",
             Self::Lost => "lost",
         }

@@ -182,6 +182,12 @@ impl Teller {
                 }
                 format!("the disk has {} now", Bytes::new(bytes))
             }
+            DiskEvent::Fenced { path } => {
+                format!(
+                    "{}: nothing that was lost on its way there can arrive now",
+                    self.paths[path].0
+                )
+            }
             DiskEvent::Lost => {
                 let time = self.loss_timeout;
                 format!("there was no way to the disk for {time}: every request fails from now on")

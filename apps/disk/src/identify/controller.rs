@@ -87,7 +87,7 @@ fn to_table(found: &Identified) -> String {
     row("sn", of.serial.clone());
     row("fr", of.firmware.clone());
     row("subnqn", of.subsystem.clone());
-    row("cntlid", of.id.to_string());
+    row("cntlid", of.instance.controller.to_string());
     row("ver", version(of.version));
     row(
         "mdts",
@@ -109,6 +109,7 @@ fn to_table(found: &Identified) -> String {
         format!("{}: steps of {} ms", of.keep_alive_steps, 100 * u32::from(of.keep_alive_steps)),
     );
     row("cqt", format!("{} ms", of.quiesce_ms));
+    row("ccrl", of.resets_max.to_string());
     row(
         "ana",
         of.ana.map_or_else(
@@ -189,7 +190,7 @@ fn to_json(found: &Identified) -> Value {
         "sn": of.serial,
         "fr": of.firmware,
         "subnqn": of.subsystem,
-        "cntlid": of.id,
+        "cntlid": of.instance.controller,
         "cntrltype": of.kind,
         "ver": of.version,
         "cmic": of.sharing,
@@ -197,6 +198,7 @@ fn to_json(found: &Identified) -> Value {
         "oaes": of.events,
         "kas": of.keep_alive_steps,
         "cqt": of.quiesce_ms,
+        "ccrl": of.resets_max,
         "maxcmd": of.commands_max,
         "nn": of.namespaces_max,
         "oncs": of.optional_commands,

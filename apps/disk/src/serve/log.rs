@@ -153,6 +153,9 @@ fn described(event: &Event) -> String {
         Happening::Silent => "it has not said what it is for".to_owned(),
         Happening::Expired => "no keep-alive has come in time".to_owned(),
         Happening::Evicted => "it made room for others".to_owned(),
+        Happening::Fenced => {
+            "its host lost its way to it, and had another controller end it".to_owned()
+        }
         Happening::Full => "there are as many connections as --limit connections allows".to_owned(),
         Happening::Lost => format!(
             "the device of {} has failed to keep what was written; flushes and forced writes fail \

@@ -8,6 +8,7 @@ use sys::event::Waker;
 use sys::stream::Stream;
 use sys::world::World;
 
+use crate::fence::{Fenced, Lost};
 use crate::{Found, Heard, HostError, Keeper, Piece, Queue};
 
 use super::IscsiUri;
@@ -138,6 +139,18 @@ impl Keeper for IscsiKeeper {
         self.found.geometry = self.unit.geometry();
         self.found.shape = self.unit.disk_shape();
         Ok(())
+    }
+
+    // Only a target of ours is known to wait for tasks of a session that it reinstates (RFC 7143
+    // 6.3.5); it says which opening of the medium it has.
+    fn lost(&self) -> Option<Lost> {
+        self.found.opening.map(|_| Lost::Sessions(self.number))
+    }
+
+    // Sessions of this way have the names of those before, and have begun.
+    fn fence(&mut self, lost: &Lost) -> Result<Fenced, HostError> {
+        let is_ours = *lost == Lost::Sessions(self.number);
+        Ok(if is_ours { Fenced::AtRest } else { Fenced::Never })
     }
 
     fn socket(&self) -> &Stream {

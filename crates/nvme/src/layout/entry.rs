@@ -84,6 +84,11 @@ pub(crate) mod admin {
     pub(crate) const SEL: Bits = Bits::at(41, 2, 0); // Select
     pub(crate) const SV: Bit = Bit::at(43, 7); // Save
     pub(crate) const CDW11: Le<u32> = Le::at(44); // Command Dword 11
+
+    // Cross-Controller Reset (Base 2.3 5.4.3).
+    pub(crate) const ICID: Le<u16> = Le::at(40); // Impacted Controller ID
+    pub(crate) const CIU: Byte = Byte::at(42); // Controller Instance Uniquifier
+    pub(crate) const CIRN: Le<u64> = Le::at(48); // Controller Instance Random Number
 }
 
 /// What Asynchronous Event Request brings: completion dword 0 (Base 5.1.2).

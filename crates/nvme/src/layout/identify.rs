@@ -17,6 +17,8 @@ pub(crate) mod controller {
     pub(crate) const OAES: Le<u32> = Le::at(92); // Optional Asynchronous Events Supported
     pub(crate) const CTRATT: Le<u32> = Le::at(96); // Controller Attributes
     pub(crate) const CNTRLTYPE: Byte = Byte::at(111); // Controller Type
+    pub(crate) const CIU: Byte = Byte::at(135); // Controller Instance Uniquifier (Base 2.3)
+    pub(crate) const CIRN: Le<u64> = Le::at(136); // Controller Instance Random Number (Base 2.3)
     pub(crate) const ACL: Byte = Byte::at(258); // Abort Command Limit
     pub(crate) const AERL: Byte = Byte::at(259); // Asynchronous Event Request Limit
     pub(crate) const FRMW: Byte = Byte::at(260); // Firmware Updates
@@ -40,6 +42,7 @@ pub(crate) mod controller {
     pub(crate) const IOCCSZ: Le<u32> = Le::at(1792); // I/O Queue Command Capsule Supported Size
     pub(crate) const IORCSZ: Le<u32> = Le::at(1796); // I/O Queue Response Capsule Supported Size
     pub(crate) const MSDBD: Byte = Byte::at(1803); // Maximum SGL Data Block Descriptors
+    pub(crate) const CCRL: Byte = Byte::at(1807); // Cross-Controller Reset Limit (Base 2.3)
 
     /// CMIC: several ports; several controllers; access states are reported.
     pub(crate) const CMIC_PORTS: u8 = 1 << 0;

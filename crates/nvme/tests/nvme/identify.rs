@@ -1,6 +1,6 @@
 //! What hosts insist on before they use a controller, byte by byte.
 
-use nvme::{ControllerData, ControllerKind, NamespaceData, Nqn, write_namespace_list};
+use nvme::{ControllerData, ControllerKind, Instance, NamespaceData, Nqn, write_namespace_list};
 
 fn number(data: &[u8], at: usize, bytes: usize) -> u64 {
     (0..bytes).rev().fold(0, |number, index| number << 8 | u64::from(data[at + index]))
@@ -9,7 +9,7 @@ fn number(data: &[u8], at: usize, bytes: usize) -> u64 {
 fn controller(subsystem: &Nqn) -> ControllerData<'_> {
     ControllerData {
         kind: ControllerKind::Io,
-        id: 0x1234,
+        instance: Instance { controller: 0x1234, uniquifier: 3, random: 0x0807_0605_0403_0201 },
         subsystem,
         serial: "AFAR1",
         model: "a model whose name is longer than what there is room for",
@@ -22,6 +22,8 @@ fn controller(subsystem: &Nqn) -> ControllerData<'_> {
         has_reservations: true,
         event_requests: 3,
         ana_groups: 0,
+        quiesce_ms: 2000,
+        resets_max: 4,
     }
 }
 
@@ -47,6 +49,8 @@ fn a_controller_is_one_that_linux_takes() {
     assert_eq!(number(&data, 1800, 2), 0, "ICDOFF");
     assert_eq!(number(&data, 92, 4), 1 << 8, "it tells of namespaces only");
     assert_eq!((data[111], data[343]), (1, 0));
+    assert_eq!(data[135..144], [3, 1, 2, 3, 4, 5, 6, 7, 8], "CIU, CIRN");
+    assert_eq!((number(&data, 386, 2), data[1807]), (2000, 4), "CQT, CCRL");
 }
 
 #[test]

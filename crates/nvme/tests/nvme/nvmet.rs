@@ -6,8 +6,8 @@
 
 use nvme::log::{AnaGroup, AnaState, DiscoveryEntry, read_discovery, write_ana, write_discovery};
 use nvme::{
-    ControllerData, ControllerKind, FoundController, FoundNamespace, IDENTIFY_BYTES, NamespaceData,
-    NamespaceIds, Nqn, read_ana,
+    ControllerData, ControllerKind, FoundController, FoundNamespace, IDENTIFY_BYTES, Instance,
+    NamespaceData, NamespaceIds, Nqn, read_ana,
 };
 use test_support::read_hex;
 
@@ -39,7 +39,7 @@ fn differ(ours: &[u8], theirs: &[u8], why: &[((usize, usize), &str)]) {
 #[test]
 fn the_kernel_s_controller_is_read() {
     let found = FoundController::read(&page(include_str!("nvmet/id-ctrl.hex")));
-    assert_eq!((found.id, found.kind, found.version), (1, 1, 0x1_0300));
+    assert_eq!((found.instance.controller, found.kind, found.version), (1, 1, 0x1_0300));
     assert_eq!((&*found.serial, &*found.model), ("GOLDENSERIAL01", "Golden Model"));
     assert_eq!((&*found.firmware, &*found.subsystem), ("6.12.117", NQN));
     assert_eq!((found.sharing, found.transfer_shift, found.events), (0xb, 0, 0x900));
@@ -57,7 +57,7 @@ fn our_controller_is_laid_out_as_the_kernel_s() {
     let subsystem = Nqn::new(NQN).expect("a name");
     let ours = ControllerData {
         kind: ControllerKind::Io,
-        id: 1,
+        instance: Instance { controller: 1, uniquifier: 0, random: 0 },
         subsystem: &subsystem,
         serial: "GOLDENSERIAL01",
         model: "Golden Model",
@@ -70,6 +70,8 @@ fn our_controller_is_laid_out_as_the_kernel_s() {
         has_reservations: false,
         event_requests: 3,
         ana_groups: 128,
+        quiesce_ms: 0,
+        resets_max: 0,
     };
     let why = [
         ((72, 73), "RAB: no arbitration burst here"),

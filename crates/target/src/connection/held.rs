@@ -46,7 +46,7 @@ impl Connection {
                 self.heard_ns = site.now_ns;
                 self.follow(next, site);
             }
-            // It is answered that the queue is taken.
+            // It is answered that what it waits for has not come.
             End::Nvme(end) if end.waits_until_ns().is_some() => self.feed(site),
             _ => self.close(),
         }
@@ -76,15 +76,10 @@ impl Connection {
         }
     }
 
-    const fn own_deadline_ns(&self, limits: &Limits) -> u64 {
+    fn own_deadline_ns(&self, limits: &Limits) -> u64 {
         match (self.state, &self.end) {
             (State::Terminating { until_ns, .. }, _) => until_ns,
-            (State::Open, End::Nvme(end)) if end.waits_until_ns().is_some() => {
-                match end.waits_until_ns() {
-                    Some(until_ns) => until_ns,
-                    None => u64::MAX,
-                }
-            }
+            (State::Open, End::Nvme(end)) if let Some(until_ns) = end.waits_until_ns() => until_ns,
             (State::Open, _) if self.is_new() => self.since_ns + limits.handshake.as_ns(),
             (State::Draining, _) if self.silent_until_ns > 0 => self.silent_until_ns,
             (State::Open, End::Iscsi(_)) => self.heard_ns + SILENCE_NS,

@@ -217,10 +217,8 @@ impl Shard {
             Order::Abort(abort) => self.others().for_each(|peer| peer.tell(Message::Abort(abort))),
             Order::Wake(connection) => self.with(connection, Connection::wake),
             Order::Close(connection) => self.with(connection, |one, _| one.close()),
-            Order::Evict(connection) => self.with(connection, |one, site| {
-                site.wishes.notes.push((Happening::Evicted, Why::Plain));
-                one.close();
-            }),
+            Order::Evict(connection) => self.end_by(connection, Happening::Evicted),
+            Order::Fence(connection) => self.end_by(connection, Happening::Fenced),
             Order::Follow(then) => self.come_to_pass(then),
             Order::Keep(tag, change) => {
                 let own = self.seed.peers[usize::from(self.seed.index)].clone();
@@ -237,6 +235,14 @@ impl Shard {
                 self.others().for_each(|peer| peer.tell(Message::Released));
             }
         }
+    }
+
+    // Closes a connection, of which an operator is to know.
+    fn end_by(&mut self, connection: u32, happening: Happening) {
+        self.with(connection, |one, site| {
+            site.wishes.notes.push((happening, Why::Plain));
+            one.close();
+        });
     }
 
     fn control(&self) -> &Peer {
@@ -304,8 +310,10 @@ impl Shard {
             Role::New => {}
             Role::Admin(admin) => {
                 let controller = admin.controller;
-                let control = self.seed.control.as_mut();
-                if control.is_some_and(|all| all.end(controller, number)) {
+                let Some(control) = self.seed.control.as_mut() else { return };
+                if control.end(controller, number) {
+                    let waiting = control.take_waiting();
+                    self.orders.extend(waiting.into_iter().map(Order::Wake));
                     self.tell_all(controller);
                 }
             }

@@ -15,7 +15,7 @@ use workload::Draw;
 
 use crate::Scratch;
 use crate::proxy::Proxy;
-use crate::remote::{NAME, memory, nqn};
+use crate::remote::{self, NAME, memory, nqn};
 
 /// Ten times what anything here takes.
 pub(crate) const LONG: StdDuration = StdDuration::from_secs(60);
@@ -68,7 +68,7 @@ pub(crate) fn uri(address: &SocketAddr) -> NvmeUri {
     format!("nvme+tcp://{address}/{NAME}").parse().expect("it is one")
 }
 
-fn config_of(addresses: &[SocketAddr], host: &HostConfig) -> DiskConfig {
+pub(crate) fn config_of(addresses: &[SocketAddr], host: &HostConfig) -> DiskConfig {
     let path = |address| DiskPath::Nvme(uri(address), host.clone());
     DiskConfig {
         paths: addresses.iter().map(path).collect(),
@@ -287,10 +287,9 @@ fn a_write_that_arrives_late_undoes_nothing() {
     assert!((0..5).any(|_| a_write_arrives_late()), "none did");
 }
 
-// Whether it did.
+// Whether it did. This target ends no controller by way of another.
 fn a_write_arrives_late() -> bool {
-    let backend = memory();
-    let target = serve(&backend, None, "test");
+    let target = remote::serve(memory(), 2, Limits { resets: 0, ..Limits::default() });
     let proxy = Proxy::start(target.addresses()[0]);
     // The blocks stay taken for this and a second.
     let mut config = config_of(&[proxy.address()], &HostConfig { keep_alive_ms: 4000, ..host() });

@@ -17,6 +17,7 @@ mod ports;
 mod proxy;
 mod remote;
 mod reservations;
+mod resets;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use backend::{Backend, BackendUri, Claim, Failure, Geometry, Operation, Request, Start};
@@ -21,7 +21,7 @@ use crate::remote::{NAME, memory, nqn, serve};
 pub(crate) struct Raw {
     pub(crate) io: TcpStream,
     pub(crate) admin: TcpStream,
-    controller: u16,
+    pub(crate) controller: u16,
 }
 
 pub(crate) const BLOCK: u32 = 512;
@@ -30,7 +30,13 @@ const ONE: Range = Range { first: 0, count: 1, forced: false };
 /// The kind of PDU that asks for data.
 const R2T: u8 = 0x09;
 
-fn send(stream: &mut TcpStream, command: Command, data: Data, direction: Direction, bytes: &[u8]) {
+pub(crate) fn send(
+    stream: &mut TcpStream,
+    command: Command,
+    data: Data,
+    direction: Direction,
+    bytes: &[u8],
+) {
     let submission = Submission { cid: 0, fused: Fused::No, nsid: 1, data, direction, command };
     let mut capsule = Vec::new();
     Header::CapsuleCmd(submission.write()).encode(Layout::default(), bytes.len(), &mut capsule);
@@ -43,7 +49,7 @@ fn in_capsule(bytes: &[u8]) -> Data {
 }
 
 /// Status and first dword of the result.
-fn ended(stream: &mut TcpStream) -> (Status, u32) {
+pub(crate) fn ended(stream: &mut TcpStream) -> (Status, u32) {
     let capsule = answer(stream, 24);
     let word = |at: usize| u32::from_le_bytes(capsule[at..at + 4].try_into().expect("four"));
     (Status::from_bits(u16::from_le_bytes([capsule[22], capsule[23]]) >> 1), word(8))
@@ -101,7 +107,7 @@ impl Raw {
     }
 
     /// Writes a block and does not wait for the end of that.
-    fn begin_one(&mut self) {
+    pub(crate) fn begin_one(&mut self) {
         let (command, bytes) = (Command::Io(Io::Write(ONE)), [9; BLOCK as usize]);
         send(&mut self.io, command, in_capsule(&bytes), Direction::ToController, &bytes);
     }
@@ -276,7 +282,9 @@ fn data_that_comes_too_late_is_not_written() {
 pub(crate) struct Slow {
     inner: Arc<dyn Backend>,
     has_begun: AtomicBool,
-    has_ended: AtomicBool,
+    pub(crate) has_ended: AtomicBool,
+    /// How long a write takes.
+    pub(crate) take_ns: AtomicU64,
     /// Of each write when it begins, and when it ends.
     writes: Mutex<Vec<&'static str>>,
 }
@@ -284,7 +292,9 @@ pub(crate) struct Slow {
 impl Slow {
     pub(crate) fn new() -> Arc<Self> {
         let [has_begun, has_ended] = [(); 2].map(|()| AtomicBool::new(false));
-        Arc::new(Self { inner: memory(), has_begun, has_ended, writes: Mutex::default() })
+        let take_ns = AtomicU64::new(300_000_000);
+        let writes = Mutex::default();
+        Arc::new(Self { inner: memory(), has_begun, has_ended, take_ns, writes })
     }
 
     fn note(&self, what: &'static str) {
@@ -319,7 +329,7 @@ impl Backend for Slow {
         }
         self.note("begins");
         self.has_begun.store(true, Ordering::Release);
-        Start { not_before_ns: now_ns + 300_000_000, ..start }
+        Start { not_before_ns: now_ns + self.take_ns.load(Ordering::Acquire), ..start }
     }
 
     fn end(

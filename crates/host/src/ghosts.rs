@@ -1,0 +1,54 @@
+//! What may still be done of changes that were lost on their way, and by whom.
+//!
+//! A change whose connection was lost has been sent again; its first copy may still arrive at the
+//! controller that it was sent to: a *ghost*. There is none any more once that controller is known
+//! to be at rest (it was reset, or its session was reinstated), or a time has passed after which it
+//! has given its host up.
+//!
+//! Invariants:
+//! - A controller that was found at rest does nothing any more: what is lost of it later, as far as
+//!   a lane has heard, is no ghost either.
+
+/// A controller, or the sessions of a way over iSCSI: the way, and how many it has had before.
+pub(super) type Origin = (usize, u64);
+
+/// One copy of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Ghost {
+    pub(super) of: Origin,
+    /// From then on there is none, whatever happens.
+    pub(super) until_ns: u64,
+}
+
+/// Controllers that were found at rest, and until when that is worth knowing.
+#[derive(Debug, Default)]
+pub(super) struct AtRest(Vec<Ghost>);
+
+impl AtRest {
+    /// A controller was found at rest; nothing of it would have been done after `until_ns` anyway.
+    pub(super) fn add(&mut self, of: Origin, until_ns: u64, now_ns: u64) {
+        self.0.retain(|one| one.until_ns > now_ns);
+        self.0.push(Ghost { of, until_ns });
+    }
+
+    /// Whether something may still be done of a copy.
+    pub(super) fn haunts(&self, ghost: &Ghost, now_ns: u64) -> bool {
+        ghost.until_ns > now_ns && !self.0.iter().any(|one| one.of == ghost.of)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_controller_at_rest_haunts_nobody() {
+        let mut at_rest = AtRest::default();
+        let [one, other] = [(0, 1), (0, 2)].map(|of| Ghost { of, until_ns: 100 });
+        at_rest.add(one.of, 100, 10);
+        assert_eq!([one, other].map(|of| at_rest.haunts(&of, 50)), [false, true]);
+        assert!(!at_rest.haunts(&other, 100), "its time is over");
+        at_rest.add(other.of, 300, 200);
+        assert_eq!(at_rest.0.len(), 1, "the first is not worth knowing any more");
+    }
+}

@@ -1,0 +1,64 @@
+//! One life of a controller: what a host calls it by when it can no longer reach it.
+//!
+//! A number (CNTLID) may be another controller's later, and a controller begins anew whenever it is
+//! enabled. So a host that has lost its way to a controller names all three when it has another
+//! controller of the subsystem end it (Cross-Controller Reset: TP8028, Base 2.3 5.4.3).
+
+/// See the module's description.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Instance {
+    /// CNTLID.
+    pub controller: u16,
+    /// CIU: another whenever the controller is enabled, never 0.
+    pub uniquifier: u8,
+    /// CIRN: drawn whenever the controller is enabled.
+    pub random: u64,
+}
+
+/// What the instances of a controller are drawn from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Instances {
+    controller: u16,
+    seed: u64,
+    count: u64,
+}
+
+// An odd number: its multiples modulo 2⁶⁴ all differ.
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+impl Instances {
+    /// Of a controller that was never enabled; `seed` was drawn for it.
+    pub(crate) const fn new(controller: u16, seed: u64) -> Self {
+        Self { controller, seed, count: 0 }
+    }
+
+    /// The one there is.
+    pub(crate) fn now(&self) -> Instance {
+        let uniquifier = u8::try_from(self.count % 255).unwrap_or(0) + 1;
+        let random = self.seed.wrapping_add(self.count.wrapping_mul(STEP));
+        Instance { controller: self.controller, uniquifier, random }
+    }
+
+    /// The controller is enabled: another begins.
+    pub(crate) const fn begin(&mut self) {
+        self.count += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_instance_is_like_another() {
+        let mut instances = Instances::new(7, u64::MAX);
+        let mut seen = std::collections::HashSet::new();
+        for _ in 0..1000 {
+            let Instance { controller, uniquifier, random } = instances.now();
+            assert!(controller == 7 && uniquifier > 0);
+            assert!(seen.insert(random));
+            instances.begin();
+            assert_ne!(instances.now().uniquifier, uniquifier);
+        }
+    }
+}
