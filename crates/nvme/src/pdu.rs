@@ -271,8 +271,9 @@ impl Header {
         TYPE.put(&mut bytes, kind as u8);
         FLAGS.put(&mut bytes, flags);
         HLEN.put(&mut bytes, kind.header_bytes());
-        // At most 144: where 72 + 4 bytes end with units of 72.
-        let pdo = if data_bytes > 0 { u8::try_from(begin).unwrap_or(u8::MAX) } else { 0 };
+        // At most 144: where 72 + 4 bytes end with units of 72. Reserved where a connection ends.
+        let has_offset = data_bytes > 0 && kind.has_data_digest();
+        let pdo = if has_offset { u8::try_from(begin).unwrap_or(u8::MAX) } else { 0 };
         PDO.put(&mut bytes, pdo);
         PLEN.put(&mut bytes, plen);
         self.put_fields(&mut bytes);

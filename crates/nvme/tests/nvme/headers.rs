@@ -43,10 +43,10 @@ fn connections_begin_as_the_figures_have_it() {
 fn connections_end_as_the_figures_have_it() {
     let status = FatalStatus::DataLimitExceeded as u16;
     let term = TermReq { status, information: 0x0102_0304 };
-    // PDO is reserved in both (TCP 3.6.2.4, 3.6.2.5): it says where the data begins all the same.
-    let bytes = [2, 0, 24, 24, 26, 0, 0, 0, 5, 0, 4, 3, 2, 1];
+    // PDO is reserved in both (TCP 3.6.2.4, 3.6.2.5).
+    let bytes = [2, 0, 24, 0, 26, 0, 0, 0, 5, 0, 4, 3, 2, 1];
     is(Header::H2cTermReq(term), End::Controller, &bytes, 24, &[7, 8]);
-    let bytes = [3, 0, 24, 24, 26, 0, 0, 0, 5, 0, 4, 3, 2, 1];
+    let bytes = [3, 0, 24, 0, 26, 0, 0, 0, 5, 0, 4, 3, 2, 1];
     is(Header::C2hTermReq(term), End::Host, &bytes, 24, &[7, 8]);
 }
 
