@@ -4,10 +4,11 @@ mod checks;
 mod leftovers;
 
 use std::fmt::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use console::{Class, Failure, terminal};
+use console::{Class, Failure, Output};
 use results::doctor::{Check, Checkup, State};
 
 use leftovers::Leftover;
@@ -21,9 +22,9 @@ const NAME: usize = 24;
 /// runs that were killed have left behind. Exit status: 0 if afar run works here, 3 if not.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorFlags {
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
+    /// Write the answer as JSON; - is standard output, which then has nothing else
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
 
     /// Remove what runs that were killed have left behind
     #[arg(long)]
@@ -35,6 +36,7 @@ pub(crate) struct DoctorFlags {
 /// # Errors
 /// When standard output cannot be written to.
 pub(crate) fn doctor(flags: &DoctorFlags) -> Result<ExitCode, Failure> {
+    let json = Output::wanted(flags.json.as_deref())?;
     let mut leftovers = leftovers::find();
     if flags.repair {
         for leftover in &mut leftovers {
@@ -42,17 +44,15 @@ pub(crate) fn doctor(flags: &DoctorFlags) -> Result<ExitCode, Failure> {
         }
     }
     let (checks, usable) = checks::all();
-    let text = if flags.json {
+    let record = || {
         results::write(&Checkup {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             usable,
-            checks,
+            checks: checks.clone(),
             leftovers: leftovers.iter().map(Leftover::told).collect(),
         })
-    } else {
-        table(&checks, usable, &leftovers)
     };
-    terminal::answer(&text)?;
+    console::answer(|| table(&checks, usable, &leftovers), vec![(json, &record)])?;
     Ok(if usable { ExitCode::SUCCESS } else { Class::Environment.into() })
 }
 

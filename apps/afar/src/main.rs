@@ -4,6 +4,7 @@
 //! command line ─► Cli ─► row of COMMANDS ─► application ─► exit status, or Failure in one sentence
 //! ```
 
+mod about;
 mod command;
 mod doctor;
 #[cfg(test)]
@@ -40,6 +41,7 @@ command::table! {
     Doctor(doctor::DoctorFlags) => doctor::doctor,
     Probe(memory::ProbeFlags) => memory::probe,
     Keep(memory::KeepFlags) => memory::keep,
+    Version(about::VersionFlags) => about::version,
     Man(pages::ManFlags) => man,
     Completions(pages::CompletionsFlags) => completions,
 }

@@ -14,7 +14,6 @@ use console::{
 
 /// Write the man pages
 #[derive(Debug, Args)]
-#[command(hide = true)]
 pub(crate) struct ManFlags {
     /// Directory to write them to; created if missing
     #[arg(value_name = "DIR")]
@@ -23,7 +22,6 @@ pub(crate) struct ManFlags {
 
 /// Print the completions for a shell
 #[derive(Debug, Args)]
-#[command(hide = true)]
 pub(crate) struct CompletionsFlags {
     /// The shell
     #[arg(value_name = "SHELL")]

@@ -108,8 +108,7 @@ struct Keyword {
 impl Keyword {
     fn of(command: &[&str], arg: &Arg) -> Option<Self> {
         let long = arg.get_long()?;
-        let prints = command == ["sweep"] && long == "csv";
-        if arg.is_hide_set() || NOT_KEYWORDS.contains(&long) || prints {
+        if arg.is_hide_set() || NOT_KEYWORDS.contains(&long) {
             return None;
         }
         let mut name = long.replace('-', "_");

@@ -354,7 +354,7 @@ fn a_target_that_stays_away_fails_what_waits() {
 
 // Whether the doctor has unmounted it; `None` if it did not find it.
 fn mount_left(flags: &[&str], directory: &Path) -> Option<bool> {
-    let words = [&[AFAR, "doctor", "--json"], flags].concat();
+    let words = [&[AFAR, "doctor", "--json", "-"], flags].concat();
     let ended = Launch::new(words).run();
     let report: Value = serde_json::from_str(&ended.text()).expect("it is JSON");
     let all = report["leftovers"].as_array().expect("a list");
@@ -425,7 +425,7 @@ fn what_cannot_be_is_said_in_one_sentence() {
 fn a_controller_is_identified() {
     let Some(target) = Target::start("a_controller_is_identified") else { return };
     let uri = target.uri("disk");
-    let said = run(&[AFAR, "identify", &uri, "--json"]).text();
+    let said = run(&[AFAR, "identify", &uri, "--json", "-"]).text();
     let said: Value = serde_json::from_str(&said).expect("it is JSON");
     assert_eq!((&said["subnqn"], &said["mn"]), (&NQN.into(), &"afar".into()));
     let namespace = &said["namespaces"][0];

@@ -32,7 +32,7 @@ fn of(path: &Path) -> String {
 fn serve(uri: &str, flags: &[&str]) -> (Running, [String; 2]) {
     let (running, ready) = launch(uri, flags).serve();
     let at = format!("nvme+tcp://{}/{NQN}", ready.nvme[0]);
-    let said = Launch::new([AFAR, "identify", &at, "--json"]).run();
+    let said = Launch::new([AFAR, "identify", &at, "--json", "-"]).run();
     let said: Value = serde_json::from_str(&said.expect(0, "identify").text()).expect("JSON");
     let namespace = &said["namespaces"][0];
     let ids =

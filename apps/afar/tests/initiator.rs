@@ -34,7 +34,7 @@ fn verified(uri: &str, more: &[&str]) -> Value {
 fn targets_and_their_units_are_found() {
     let Some(portal) = Portal::start("targets_and_their_units_are_found", PLAIN) else { return };
     let at = format!("iscsi://{}", portal.address());
-    let found = record(&afar(&["discover", &at, "--json"]).run().expect(0, "afar discover"));
+    let found = record(&afar(&["discover", &at, "--json", "-"]).run().expect(0, "afar discover"));
     let target = &found["targets"][0];
     assert_eq!(
         (&target["target"], found["targets"].as_array().map(Vec::len)),
@@ -43,7 +43,7 @@ fn targets_and_their_units_are_found() {
     assert_eq!(target["portals"][0]["address"], portal.address());
     let any = format!("{at}/{IQN}");
     for uri in [&any, &portal.uri()] {
-        let found = record(&afar(&["identify", "--json", uri]).run().expect(0, uri));
+        let found = record(&afar(&["identify", "--json", "-", uri]).run().expect(0, uri));
         let unit = &found["units"][0];
         // Its logical unit 0 is no disk.
         assert_eq!((&unit["lun"], &unit["block_count"]), (&1.into(), &(64 << 11).into()), "{unit}");

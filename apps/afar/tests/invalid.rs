@@ -208,7 +208,7 @@ fn a_sweep_marks_the_cell_and_uses_no_number_of_it() {
     assert_eq!(output.status.code(), Some(INVALID), "{table}{}", stderr(&output));
     let marked = table.lines().filter(|line| line.contains("no figure  2 invalid: "));
     assert_eq!(marked.count(), 3, "both cells, and afar by itself: {table}");
-    let json = stdout(&afar(&["sweep", "--quiet", "--json", text(&path)]));
+    let json = stdout(&afar(&["sweep", "--quiet", "--json", "-", text(&path)]));
     let findings: Value = serde_json::from_str(&json).expect("findings are JSON");
     for cell in findings["cells"].as_array().expect("cells") {
         if cell["kind"] != "native" && cell["kind"] != "small" {

@@ -100,7 +100,7 @@ impl Target {
     }
 
     fn found(&self) -> Value {
-        let ended = Launch::new([AFAR, "discover", &self.nvme, "--json"]).run();
+        let ended = Launch::new([AFAR, "discover", &self.nvme, "--json", "-"]).run();
         serde_json::from_str(&ended.expect(0, "afar discover").text()).expect("it is JSON")
     }
 
@@ -300,7 +300,7 @@ fn top_shows_what_is_done() {
         let words = [&[AFAR, "top", &target.metrics, "--once", "--interval", "500ms"], flags];
         Launch::new(words.concat()).run().expect(0, "afar top").text()
     };
-    let view = record(&top(&["--json"]));
+    let view = record(&top(&["--json", "-"]));
     let one = &view["namespaces"][0];
     let number = |value: &Value| value.as_f64().expect("a number");
     assert_eq!((&one["subsystem"], &one["namespace"]), (&NQN.into(), &1.into()));

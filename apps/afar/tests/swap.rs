@@ -316,7 +316,7 @@ fn a_running_run_can_be_changed() {
     run.wait_for("ready");
     let mut ctl = Command::new(env!("CARGO_BIN_EXE_afar"));
     let pid = run.pid().to_string();
-    ctl.args(["ctl", "--json", &pid, "set", "local=16MiB", "rtt=9us"]);
+    ctl.args(["ctl", "--json", "-", &pid, "set", "local=16MiB", "rtt=9us"]);
     let answer = ctl.output().expect("it runs");
     let state: Value = serde_json::from_slice(&answer.stdout).expect("it is JSON");
     assert_eq!(state.pointer("/tiers/0/rtt_ns").and_then(Value::as_u64), Some(9000), "{state}");

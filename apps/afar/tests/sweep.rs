@@ -109,7 +109,7 @@ fn a_sweep_killed_at_any_moment_goes_on() {
     let started = fs::read_to_string(file).expect("it was run").lines().count();
     assert!((count..=count + 41).contains(&started), "{started}");
     let started_before = started;
-    let again = experiment.run(&["--csv"], 0);
+    let again = experiment.run(&["--csv", "-"], 0);
     assert_eq!(again.text().lines().count(), 1 + cell_count());
     let file = experiment.directory.join("count");
     let started = fs::read_to_string(file).expect("it was run").lines().count();
@@ -215,7 +215,7 @@ fn a_server_is_loaded_when_it_is_ready_and_ended_afterwards() {
         [metric]\njson = \"/results/requests_per_s\"\nbetter = \"higher\"\n\
         [matrix]\nlocal = [\"25%\"]\nrtt = [\"20us\"]\n";
     let experiment = Experiment::new("server", text);
-    let ended = experiment.run(&["--csv"], 0);
+    let ended = experiment.run(&["--csv", "-"], 0);
     let rows = experiment.rows();
     let far = &rows[&("local=25% of=peak rtt=20us".to_owned(), 0)];
     assert!(far["fetch_count"].as_u64().expect("afar counted") > 100, "{far}");

@@ -5,7 +5,7 @@ pub(crate) mod flags;
 use std::fmt::Write;
 use std::process::ExitCode;
 
-use console::{Class, Classed, Failure, terminal};
+use console::{Class, Classed, Failure, Output};
 use host::initiator::{IscsiUri, discover as ask_targets};
 use host::{HostConfig, HostError, discover as ask};
 use nvme::Nqn;
@@ -48,21 +48,25 @@ const ISCSI: &str = "iscsi://";
 /// # Errors
 /// When nobody answers.
 pub fn discover(flags: &DiscoverFlags) -> Result<ExitCode, Failure> {
+    let json = Output::wanted(flags.json.as_deref())?;
     if let Some(portal) = flags.address.strip_prefix(ISCSI) {
-        return discover_targets(portal, flags);
+        return discover_targets(portal, flags, json);
     }
     let nobody = || DiscoverError::Host(flags.host.clone());
     let host = Nqn::new(&flags.host).ok_or_else(nobody)?;
     let address = with_port(&flags.address, PORT);
     let page = ask(&address, &HostConfig::named(host))
         .map_err(|source| DiscoverError::Target { address: address.clone(), source })?;
-    let text = if flags.json { to_json(&page) } else { to_table(&page) };
-    terminal::answer(&text)?;
+    console::answer(|| to_table(&page), vec![(json, &|| to_json(&page))])?;
     Ok(ExitCode::SUCCESS)
 }
 
 // Over iSCSI.
-fn discover_targets(portal: &str, flags: &DiscoverFlags) -> Result<ExitCode, Failure> {
+fn discover_targets(
+    portal: &str,
+    flags: &DiscoverFlags,
+    json: Option<Output>,
+) -> Result<ExitCode, Failure> {
     let (user, address) = match portal.trim_end_matches('/').rsplit_once('@') {
         Some((user, address)) => (Some(user.to_owned()), address),
         None => (None, portal.trim_end_matches('/')),
@@ -73,8 +77,7 @@ fn discover_targets(portal: &str, flags: &DiscoverFlags) -> Result<ExitCode, Fai
     let address = portal.address.clone();
     let targets = ask_targets(&portal, &config)
         .map_err(|source| DiscoverError::Target { address, source })?;
-    let text = if flags.json { targets_to_json(&targets) } else { targets_to_table(&targets) };
-    terminal::answer(&text)?;
+    console::answer(|| targets_to_table(&targets), vec![(json, &|| targets_to_json(&targets))])?;
     Ok(ExitCode::SUCCESS)
 }
 

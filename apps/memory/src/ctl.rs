@@ -9,7 +9,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 
-use console::{Failure, terminal};
+use console::{Failure, Output};
 use measure::{BitsPerSec, Bytes, Duration};
 
 use crate::control::{Reply, Request, RunState};
@@ -29,18 +29,19 @@ const REPLY_BYTES_MAX: u64 = 1 << 20;
 /// # Errors
 /// When they are not understood, or the run cannot be reached or refuses.
 pub fn ctl(flags: &CtlFlags) -> Result<ExitCode, Failure> {
+    let json = Output::wanted(flags.json.as_deref())?;
     let words: Vec<&str> = flags.words.iter().map(String::as_str).collect();
-    let text = match words.as_slice() {
-        [] | ["list"] => list(flags.json),
-        [pid, "show"] => show(&ask(number(pid)?, &Request::Show)?, flags.json),
+    let [table, record] = match words.as_slice() {
+        [] | ["list"] => list(),
+        [pid, "show"] => show(&ask(number(pid)?, &Request::Show)?),
         [pid, "set", ..] => {
             let pid = number(pid)?;
             let change = Change::from_words(&flags.words[2..]).map_err(CtlError::Setting)?;
-            show(&ask(pid, &Request::Set(change))?, flags.json)
+            show(&ask(pid, &Request::Set(change))?)
         }
         _ => return Err(CtlError::Words(words.join(" ")).into()),
     };
-    terminal::answer(&text)?;
+    console::answer(|| table, vec![(json, &|| record.clone())])?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -118,21 +119,19 @@ fn listener_of(stream: &UnixStream) -> Option<u32> {
     u32::try_from(peer.pid.as_raw_nonzero().get()).ok()
 }
 
-fn list(json: bool) -> String {
+// As a table, and as JSON.
+fn list() -> [String; 2] {
     let asked = runs().into_iter().map(|(pid, stream)| {
         let stream = stream.map_err(|error| failed(pid, error));
         (pid, stream.and_then(|stream| ask_over(stream, pid, &Request::Show)))
     });
-    if json {
-        let states: Vec<RunState> = asked.filter_map(|(_, state)| state.ok()).collect();
-        return to_json(&states);
-    }
+    let mut states = Vec::new();
     let mut text = format!(
         "{:>8} {:>10} {:>12} {:>12} {:>12} {:>10}  PROGRAM\n",
         "PID", "TIME", "LOCAL", "FAR", "FETCHES", "RTT"
     );
     for (pid, state) in asked {
-        let _infallible = match state {
+        let _infallible = match &state {
             Ok(state) => writeln!(
                 text,
                 "{pid:>8} {:>10} {:>12} {:>12} {:>12} {:>10}  {}",
@@ -145,14 +144,12 @@ fn list(json: bool) -> String {
             ),
             Err(error) => writeln!(text, "{pid:>8} ({error})"),
         };
+        states.extend(state);
     }
-    text
+    [text, to_json(&states)]
 }
 
-fn show(state: &RunState, json: bool) -> String {
-    if json {
-        return to_json(state);
-    }
+fn show(state: &RunState) -> [String; 2] {
     let mut text = String::new();
     let mut row = |name: &str, value: String| {
         let _infallible = writeln!(text, "{name:<12}{value}");
@@ -179,7 +176,7 @@ fn show(state: &RunState, json: bool) -> String {
             format!("local {}, {delay}, bandwidth {rate}, {}", tier.local, tier.link),
         );
     }
-    text
+    [text, to_json(state)]
 }
 
 fn to_json<T: serde::Serialize>(value: &T) -> String {

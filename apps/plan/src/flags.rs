@@ -316,7 +316,7 @@ to be on the line between them, and below the least share that was measured noth
 Without prices a byte in a pool costs as much as one in a server.
 
 Examples:
-  afar sweep redis.toml --json > redis.json
+  afar sweep redis.toml --json redis.json
   afar plan pool pool.toml --svg pool.svg
 
 Exit status: 0 there is an answer; 2 bad usage or a file that cannot be.";

@@ -49,7 +49,7 @@ pub struct ReportFlags {
 const NOTES: &str = "\
 Examples:
   afar sweep examples/redis.toml && afar report examples/redis.sweep -o redis.html
-  afar sweep examples/redis.toml --find 5% --json > need.json && afar report need.json
+  afar sweep examples/redis.toml --find 5% --json need.json && afar report need.json
   afar report run.json faults.parquet -o run.html
   afar report --compare before.json after.json -o both.html --png pictures
 

@@ -30,13 +30,14 @@ pub struct SweepFlags {
     #[arg(long)]
     pub(crate) allow_unmanaged: bool,
 
-    /// Print CSV in place of tables
-    #[arg(long, conflicts_with_all = ["find", "table"])]
-    pub(crate) csv: bool,
+    /// Write the table as CSV; - is standard output, which then has nothing else
+    #[arg(long, value_name = "FILE", conflicts_with = "find")]
+    pub(crate) csv: Option<PathBuf>,
 
-    /// Print JSON in place of tables, or in place of the requirements that were found
-    #[arg(long, conflicts_with_all = ["csv", "table"])]
-    pub(crate) json: bool,
+    /// Write the table, or the requirements that were found, as JSON; - is standard output, which
+    /// then has nothing else
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
 
     /// Print slowdown against each axis with its interval: the default
     #[arg(long, conflicts_with = "find")]

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use console::{Class, Classed, Failure, Line, terminal};
+use console::{Class, Classed, Failure, Line, Output, terminal};
 use experiment::journal::{self, Header, Journal};
 use experiment::{Looks, stats};
 use results::{CellKind as Kind, Findings, SWEEP_SCHEMA};
@@ -52,6 +52,8 @@ pub(crate) enum SweepError {
     Journal(#[from] JournalError),
     #[error("{0}")]
     Start(#[from] sys::Error),
+    #[error("--json - and --csv -: give one of them a file; only one can be on standard output")]
+    TwoAnswers,
     #[error("--find {0}: give a share above 0, such as 5%")]
     Bound(String),
     #[error("{}: matrix has no values; give some, or use --find", path.display())]
@@ -89,6 +91,7 @@ pub fn sweep(flags: &SweepFlags) -> Result<ExitCode, Failure> {
         terminal::answer(&plan(&sweep, &cells, &rows))?;
         return Ok(ExitCode::SUCCESS);
     }
+    let outputs = outputs(flags)?;
     let signals = console::interrupts().map_err(SweepError::from)?;
     let afar = launch::program();
     clear_scratch();
@@ -102,7 +105,6 @@ pub fn sweep(flags: &SweepFlags) -> Result<ExitCode, Failure> {
         header: &header,
         journal: open(&directory, &header)?,
         looks: find::looks(sweep.repetitions),
-        json: flags.json,
         line: if flags.quiet { None } else { Line::if_watched() },
         quiet: flags.quiet,
     };
@@ -124,26 +126,37 @@ pub fn sweep(flags: &SweepFlags) -> Result<ExitCode, Failure> {
             return Ok(Class::Interrupted.into());
         }
     };
-    answered(flags, (&header, &sweep), &cells, &run.journal.rows, answer)
+    answered((flags, outputs), (&header, &sweep), &cells, &run.journal.rows, answer)
+}
+
+// Where JSON and CSV go, if they are wanted.
+fn outputs(flags: &SweepFlags) -> Result<[Option<Output>; 2], Failure> {
+    let outputs = [&flags.json, &flags.csv].map(|path| Output::wanted(path.as_deref()));
+    let [json, csv] = outputs;
+    let outputs = [json?, csv?];
+    match outputs.iter().flatten().filter(|output| output.is_stdout()).count() {
+        2 => Err(SweepError::TwoAnswers.into()),
+        _ => Ok(outputs),
+    }
 }
 
 // Prints the answer of a search, or that of the matrix, and says how the runs ended.
 fn answered(
-    flags: &SweepFlags,
+    (flags, [json, csv]): (&SweepFlags, [Option<Output>; 2]),
     (header, sweep): (&Header, &Sweep),
     cells: &[Cell],
     rows: &[Row],
-    answer: Option<String>,
+    answer: Option<[String; 2]>,
 ) -> Result<ExitCode, Failure> {
     let findings = table::findings(cells, rows, sweep.metric.better);
     let native = table::native(rows, &sweep.metric);
-    let shown = match answer {
-        Some(text) => text,
-        None if flags.csv => table::csv(&findings),
-        None if flags.json => results::write(&json::findings(header, sweep, native, findings)),
-        None => table::text(native.as_ref(), &findings),
-    };
-    terminal::answer(&shown)?;
+    let [text, record] = answer.unwrap_or_else(|| {
+        let text = table::text(native.as_ref(), &findings);
+        let record = json::findings(header, sweep, native, findings.clone());
+        [text, results::write(&record)]
+    });
+    let (as_json, as_csv) = (|| record.clone(), || table::csv(&findings));
+    console::answer(|| text, vec![(json, &as_json), (csv, &as_csv)])?;
     if let Some(disturbed) = disturbed(rows).filter(|_| !flags.quiet) {
         terminal::say(&disturbed);
     }
@@ -288,14 +301,12 @@ struct Sweeping<'a> {
     journal: Journal<Row>,
     /// When a step of the search is looked at.
     looks: Looks,
-    /// Requirements are wanted as JSON.
-    json: bool,
     line: Option<Line>,
     quiet: bool,
 }
 
 impl Sweeping<'_> {
-    fn matrix(&mut self, cells: &[Cell]) -> Result<Option<String>, Stopped> {
+    fn matrix(&mut self, cells: &[Cell]) -> Result<Option<[String; 2]>, Stopped> {
         let sweep = self.trials.sweep;
         let runs = cells.len() * sweep.repetitions as usize;
         for block in 0..sweep.repetitions {
@@ -308,7 +319,8 @@ impl Sweeping<'_> {
         Ok(None)
     }
 
-    fn find(&mut self, bound: f64) -> Result<Option<String>, Stopped> {
+    // What was found, as text and as JSON.
+    fn find(&mut self, bound: f64) -> Result<Option<[String; 2]>, Stopped> {
         let sweep = self.trials.sweep;
         let mut found = Vec::new();
         for (number, axis) in (0..).zip(find::SEARCHED) {
@@ -319,11 +331,9 @@ impl Sweeping<'_> {
             });
         }
         let of_bytes = self.journal.rows.iter().find_map(|row| row.of_bytes);
-        Ok(Some(if self.json {
-            results::write(&json::requirements(self.header, sweep, (bound, of_bytes), &found))
-        } else {
-            find::text(sweep, (bound, of_bytes), &found)
-        }))
+        let record = json::requirements(self.header, sweep, (bound, of_bytes), &found);
+        let text = find::text(sweep, (bound, of_bytes), &found);
+        Ok(Some([text, results::write(&record)]))
     }
 
     // Runs both sides of an edge again, and moves it until they lie on both sides of the bound.

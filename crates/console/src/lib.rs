@@ -22,6 +22,6 @@ mod signals;
 
 pub use failure::{Class, Classed, Failure};
 pub use line::Line;
-pub use output::{Output, OutputError};
+pub use output::{Form, Lines, Output, OutputError, answer};
 pub use screen::Screen;
 pub use signals::{interrupts, interrupts_and_hangups};

@@ -7,6 +7,7 @@
 //! reproduce ─► Reproduction ─────────────────────────┤
 //! torture ─► Torture ────────────────────────────────┤
 //! doctor ─► Checkup ─────────────────────────────────┤
+//! version ─► About ──────────────────────────────────┤
 //! plan ─► Bill, Placement and others of `plan` ──────┴► JSON ─► report, plan
 //! ```
 //!
@@ -16,6 +17,7 @@
 //!    know.
 //! 3. What nothing may be concluded from carries its reason in place of its numbers.
 
+pub mod about;
 pub mod doctor;
 pub mod plan;
 pub mod prediction;

@@ -1,5 +1,6 @@
 //! Every record is read as it was written, and its text is what it was.
 
+mod about;
 mod doctor;
 mod plan;
 mod prediction;

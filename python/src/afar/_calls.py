@@ -131,7 +131,7 @@ def sweep(experiment: "Document", **options: "Unpack[SweepOptions]") -> "Call[Re
     """
     if isinstance(experiment, Mapping) and not options.get("output"):
         raise TypeError("an experiment that is no file needs output=DIR, to go on after an end")
-    return _call(Record, "sweep", dict(options), [], experiment, to_stdout=True)
+    return _call(Record, "sweep", dict(options), [], experiment)
 
 
 def sim(settings: "Optional[Document]" = None, **options: "Unpack[SimOptions]") -> "Call[Record]":

@@ -46,7 +46,6 @@ class Call(Generic[R]):
         operands: "List[str]",
         *,
         document: Optional[str] = None,
-        to_stdout: bool = False,
         captures: bool = True,
         check: bool = True,
         verbose: bool = False,
@@ -62,7 +61,6 @@ class Call(Generic[R]):
         self.flags = flags
         self.operands = operands
         self.document = document
-        self.to_stdout = to_stdout
         self.captures = captures
         self.check = check
         self.verbose = verbose
@@ -75,7 +73,7 @@ class Call(Generic[R]):
 
     def words(self, home: str) -> List[str]:
         """The command line; files of this call alone are in ``home``."""
-        json_flag = "--json" if self.to_stdout else f"--json={os.path.join(home, 'record.json')}"
+        json_flag = f"--json={os.path.join(home, 'record.json')}"
         words = [find_binary(), *self.command.split(), *self.flags, json_flag]
         if self.document is not None:
             path = os.path.join(home, "document.toml")
@@ -107,7 +105,7 @@ class Call(Generic[R]):
     def _record(self, home: str, status: int) -> Optional[R]:
         from .tables import Table
 
-        path = os.path.join(home, "stdout" if self.to_stdout else "record.json")
+        path = os.path.join(home, "record.json")
         try:
             with open(path, encoding="utf-8") as file:
                 document = json.load(file)

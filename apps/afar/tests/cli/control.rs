@@ -41,7 +41,7 @@ impl Sleeper {
 
     fn ctl(&self, words: &[&str]) -> Output {
         let pid = self.pid();
-        afar(["ctl", "--json", &pid].iter().chain(words))
+        afar(["ctl", "--json", "-", &pid].iter().chain(words))
     }
 
     fn show(&self) -> Value {
@@ -116,7 +116,8 @@ fn list_shows_runs() {
     let line = table.lines().find(|line| line.trim_start().starts_with(&run.pid()));
     assert!(line.is_some_and(|line| line.ends_with("timeout")), "{table}");
     assert!(line.is_some_and(|line| line.contains("10.0 µs")), "{table}");
-    let states: Value = serde_json::from_str(&stdout(&afar(["ctl", "list", "--json"]))).unwrap();
+    let states: Value =
+        serde_json::from_str(&stdout(&afar(["ctl", "list", "--json", "-"]))).unwrap();
     let states = states.as_array().unwrap();
     assert!(states.iter().any(|state| state["pid"] == run.afar.id()), "{states:?}");
 }
@@ -170,7 +171,7 @@ fn other_users_are_turned_away() {
 /// Runs `afar ctl` in a network namespace of its own.
 fn ctl_elsewhere(words: &[&str]) -> Output {
     let mut command = Command::new("unshare");
-    command.args(["-n", "timeout", "60", AFAR, "ctl", "--json"]).args(words);
+    command.args(["-n", "timeout", "60", AFAR, "ctl", "--json", "-"]).args(words);
     command.output().expect("unshare(1) is part of util-linux")
 }
 
@@ -229,12 +230,12 @@ fn the_socket_goes_with_the_run_or_is_found_by_doctor() {
         };
         leftovers.into_iter().find(is_it).map(|leftover| leftover["removed"] == true)
     };
-    assert_eq!(found(&["doctor", "--json"]), None, "its run goes on");
+    assert_eq!(found(&["doctor", "--json", "-"]), None, "its run goes on");
     run.afar.kill().unwrap();
     run.afar.wait().unwrap();
-    assert_eq!(found(&["doctor", "--json"]), Some(false), "{left:?}");
+    assert_eq!(found(&["doctor", "--json", "-"]), Some(false), "{left:?}");
     assert!(!stdout(&afar(["ctl", "list"])).contains(&format!(" {} ", run.afar.id())));
-    assert_eq!(found(&["doctor", "--repair", "--json"]), Some(true), "{left:?}");
+    assert_eq!(found(&["doctor", "--repair", "--json", "-"]), Some(true), "{left:?}");
     assert!(!left[0].exists());
 }
 

@@ -25,7 +25,7 @@ fn doctor_says_whether_afar_works_here() {
 
 #[test]
 fn doctor_json_agrees_with_its_status() {
-    let output = afar(["doctor", "--json"]);
+    let output = afar(["doctor", "--json", "-"]);
     let report: Value = serde_json::from_str(&stdout(&output)).unwrap();
     assert_eq!(report["schema"], "afar.doctor/2");
     let usable = output.status.code() == Some(0);
@@ -80,9 +80,9 @@ fn doctor_finds_and_removes_an_orphan() {
     let _repairing = repairing();
     run.kill().unwrap();
     run.wait().unwrap();
-    assert_eq!(orphan(&["doctor", "--json"], pid), Some(false), "found, not removed");
-    assert_eq!(orphan(&["doctor", "--repair", "--json"], pid), Some(true), "removed");
-    assert_eq!(orphan(&["doctor", "--json"], pid), None, "gone");
+    assert_eq!(orphan(&["doctor", "--json", "-"], pid), Some(false), "found, not removed");
+    assert_eq!(orphan(&["doctor", "--repair", "--json", "-"], pid), Some(true), "removed");
+    assert_eq!(orphan(&["doctor", "--json", "-"], pid), None, "gone");
 }
 
 /// Whether the doctor has removed the orphan; `None` if it did not find it.

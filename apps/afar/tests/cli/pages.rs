@@ -1,10 +1,13 @@
 //! Help, man pages and completions.
 
+use std::collections::BTreeSet;
+use std::path::Path;
+
 use crate::{Scratch, afar, stderr, stdout, text};
 
 #[test]
 fn help_of_every_command() {
-    let commands: [&[&str]; 30] = [
+    let commands: [&[&str]; 33] = [
         &[],
         &["run"],
         &["serve"],
@@ -15,6 +18,9 @@ fn help_of_every_command() {
         &["discover"],
         &["ctl"],
         &["doctor"],
+        &["version"],
+        &["man"],
+        &["completions"],
         &["plan"],
         &["plan", "admit"],
         &["plan", "cost"],
@@ -51,11 +57,23 @@ fn help_of_every_command() {
 #[test]
 fn help_shows_what_users_need_and_hides_the_rest() {
     let help = stdout(&afar(["--help"]));
-    for shown in ["run", "serve", "attach", "bench", "top", "discover", "workload", "ctl", "doctor"]
-    {
+    for shown in [
+        "run",
+        "serve",
+        "attach",
+        "bench",
+        "top",
+        "discover",
+        "workload",
+        "ctl",
+        "doctor",
+        "version",
+        "man",
+        "completions",
+    ] {
         assert!(help.contains(&format!("\n  {shown} ")), "{help}");
     }
-    for hidden in ["probe", "completions"] {
+    for hidden in ["probe", "keep"] {
         assert!(!help.contains(hidden), "{help}");
     }
     let help = stdout(&afar(["run", "--help"]));
@@ -68,6 +86,30 @@ fn help_shows_what_users_need_and_hides_the_rest() {
 fn version() {
     let expected = format!("afar {}\n", env!("CARGO_PKG_VERSION"));
     assert_eq!(stdout(&afar(["--version"])), expected);
+    assert!(stdout(&afar(["version"])).starts_with(&expected));
+    let about: results::about::About =
+        results::read(&stdout(&afar(["version", "--json", "-"]))).expect("a record");
+    assert!(about.is_optimized && about.compiler.starts_with("rustc 1."), "{about:?}");
+    assert_eq!(about.target.split('-').next(), Some(std::env::consts::ARCH), "{about:?}");
+}
+
+// Of every golden of a record: a kind that is new is in the list, too.
+#[test]
+fn version_lists_every_record_that_is_written() {
+    let about: results::about::About =
+        results::read(&stdout(&afar(["version", "--json", "-"]))).expect("a record");
+    let home = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates");
+    let mut goldens = BTreeSet::new();
+    for place in ["results/tests/golden", "measure/tests/golden"] {
+        for entry in std::fs::read_dir(home.join(place)).expect("goldens") {
+            let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+            let record: serde_json::Value = serde_json::from_str(&text).unwrap();
+            goldens.insert(record["schema"].as_str().expect("a schema").to_owned());
+        }
+    }
+    let listed: BTreeSet<String> = about.records.iter().cloned().collect();
+    assert_eq!(listed.len(), about.records.len(), "none is there twice: {about:?}");
+    assert_eq!(goldens.difference(&listed).count(), 0, "{goldens:?} {listed:?}");
 }
 
 #[test]
@@ -99,6 +141,7 @@ fn man_pages_for_every_command() {
         [
             "afar-attach.1",
             "afar-bench.1",
+            "afar-completions.1",
             "afar-ctl.1",
             "afar-discover.1",
             "afar-doctor.1",
@@ -106,6 +149,7 @@ fn man_pages_for_every_command() {
             "afar-load-kv.1",
             "afar-load.1",
             "afar-loop.1",
+            "afar-man.1",
             "afar-plan-admit.1",
             "afar-plan-cost.1",
             "afar-plan-fleet.1",
@@ -122,6 +166,7 @@ fn man_pages_for_every_command() {
             "afar-sweep.1",
             "afar-top.1",
             "afar-torture.1",
+            "afar-version.1",
             "afar-workload-als.1",
             "afar-workload-kv.1",
             "afar-workload-list.1",

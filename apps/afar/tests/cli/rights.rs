@@ -112,7 +112,7 @@ fn a_missing_capability_is_named_by_doctor_and_run_alike() {
         let said = stderr(&output);
         assert_eq!(output.status.code(), Some(3), "{trap} without {name}: {said}");
         assert!(said.contains(&format!("no {name}")), "{trap} without {name}: {said}");
-        let doctor = afar_with(NOBODY, &rest, &["doctor", "--json"]);
+        let doctor = afar_with(NOBODY, &rest, &["doctor", "--json", "-"]);
         let report: Value = serde_json::from_str(&stdout(&doctor)).unwrap();
         let checks = report["checks"].as_array().unwrap();
         let check = checks.iter().find(|check| check["name"] == format!("trap {trap}")).unwrap();

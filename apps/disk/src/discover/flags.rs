@@ -1,5 +1,7 @@
 //! Flags of `afar discover`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
 use client::InitiatorFlags;
@@ -13,9 +15,9 @@ pub struct DiscoverFlags {
     #[arg(value_name = "ADDRESS[:PORT]")]
     pub(crate) address: String,
 
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
+    /// Write the answer as JSON; - is standard output, which then has nothing else
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
 
     /// Who this host says it is: it is told of what it may connect to
     #[arg(long, value_name = "NQN", default_value = "nqn.2026-11.local.afar:discover")]

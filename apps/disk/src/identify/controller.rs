@@ -29,11 +29,11 @@ const COMMANDS: &Bits = &[
     (8, "copy"),
 ];
 
-/// Asks a controller; the answer as a table, or as JSON.
+/// Asks a controller; the answer as a table, and as JSON.
 ///
 /// # Errors
 /// When the words name nothing, or nobody answers.
-pub(super) fn identify(uri: &str, host: &str, json: bool) -> Result<String, IdentifyError> {
+pub(super) fn identify(uri: &str, host: &str) -> Result<[String; 2], IdentifyError> {
     let parsed: NvmeUri = uri.parse()?;
     let host = Nqn::new(host).ok_or_else(|| IdentifyError::Host(host.to_owned()))?;
     let found = ask(&parsed, &HostConfig::named(host)).map_err(|source| {
@@ -42,7 +42,7 @@ pub(super) fn identify(uri: &str, host: &str, json: bool) -> Result<String, Iden
             None => IdentifyError::Controller { uri: uri.to_owned(), source },
         }
     })?;
-    Ok(if json { format!("{:#}\n", to_json(&found)) } else { to_table(&found) })
+    Ok([to_table(&found), format!("{:#}\n", to_json(&found))])
 }
 
 fn names(bits: u32, of: &Bits) -> String {

@@ -1,5 +1,7 @@
 //! Flags of `afar identify`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use client::InitiatorFlags;
 
@@ -14,9 +16,9 @@ pub struct IdentifyFlags {
     #[arg(value_name = "URI")]
     pub(crate) target: String,
 
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
+    /// Write the answer as JSON; - is standard output, which then has nothing else
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
 
     /// Who this host says it is to a controller
     #[arg(long, value_name = "NQN", default_value = "nqn.2026-11.local.afar:identify")]

@@ -8,7 +8,7 @@ mod unit;
 use std::process::ExitCode;
 
 use client::SCHEME;
-use console::{Failure, terminal};
+use console::{Failure, Output};
 
 use flags::IdentifyFlags;
 
@@ -18,10 +18,11 @@ use flags::IdentifyFlags;
 /// When the URI names nothing, or nobody answers.
 pub fn identify(flags: &IdentifyFlags) -> Result<ExitCode, Failure> {
     let uri = flags.target.as_str();
-    let text = match uri.starts_with(SCHEME) {
-        true => unit::identify_unit(uri, &flags.initiator, flags.json)?,
-        false => controller::identify(uri, &flags.host, flags.json)?,
+    let json = Output::wanted(flags.json.as_deref())?;
+    let [table, record] = match uri.starts_with(SCHEME) {
+        true => unit::identify_unit(uri, &flags.initiator)?,
+        false => controller::identify(uri, &flags.host)?,
     };
-    terminal::answer(&text)?;
+    console::answer(|| table, vec![(json, &|| record.clone())])?;
     Ok(ExitCode::SUCCESS)
 }

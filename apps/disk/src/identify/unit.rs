@@ -12,15 +12,14 @@ use super::error::IdentifyError;
 use client::InitiatorFlags;
 use client::{InitiatorError, Unserved, initiator};
 
-/// Asks a target; the answer as a table, or as JSON.
+/// Asks a target; the answer as a table, and as JSON.
 ///
 /// # Errors
 /// When the words name nothing, or nobody answers.
 pub(super) fn identify_unit(
     uri: &str,
     flags: &InitiatorFlags,
-    json: bool,
-) -> Result<String, IdentifyError> {
+) -> Result<[String; 2], IdentifyError> {
     let parsed: IscsiUri = uri.parse().map_err(InitiatorError::from)?;
     let config = initiator(flags, &parsed, Digests::default())?;
     let found = ask(&parsed, &config).map_err(|source| {
@@ -29,11 +28,8 @@ pub(super) fn identify_unit(
             None => IdentifyError::Controller { uri: uri.to_owned(), source },
         }
     })?;
-    Ok(if json {
-        format!("{:#}\n", to_json(&parsed.target, &found))
-    } else {
-        to_table(&parsed.target, &found)
-    })
+    let record = format!("{:#}\n", to_json(&parsed.target, &found));
+    Ok([to_table(&parsed.target, &found), record])
 }
 
 // What a limit of 0 blocks is.

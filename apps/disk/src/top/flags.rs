@@ -1,5 +1,7 @@
 //! Flags of `afar top`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use measure::Duration;
 
@@ -23,13 +25,13 @@ pub struct TopFlags {
     #[arg(long)]
     pub(crate) once: bool,
 
-    /// Print JSON, a line for each interval
-    #[arg(long)]
-    pub(crate) json: bool,
+    /// Write JSON, a line for each interval; - is standard output, which then has nothing else
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
 }
 
 const NOTES: &str = "\
 Exit status: 0 it was told to end, or with --once has printed; 1 the target does not answer; 2 bad
 usage.
 
-Example: afar top 10.0.0.2:9420 --once --json";
+Example: afar top 10.0.0.2:9420 --once --json -";

@@ -13,7 +13,7 @@ mod view;
 use std::process::ExitCode;
 use std::time::{Duration as Timeout, Instant};
 
-use console::{Failure, Screen, terminal};
+use console::{Failure, Output, Screen, terminal};
 use measure::Duration;
 use sys::event::{Poll, Signals};
 
@@ -45,7 +45,10 @@ pub fn top(flags: &TopFlags) -> Result<ExitCode, Failure> {
         Sample::read(&text).map_err(strange)
     };
     let mut last = look()?;
-    let screen = if flags.once || flags.json { None } else { Screen::enter() };
+    let json = Output::wanted(flags.json.as_deref())?;
+    let is_answered = json.as_ref().is_some_and(Output::is_stdout);
+    let mut json = json.map(Output::lines).transpose()?;
+    let screen = if flags.once || is_answered { None } else { Screen::enter() };
     let interval = Timeout::from_nanos(flags.interval.as_ns());
     let mut due = Instant::now();
     loop {
@@ -58,12 +61,16 @@ pub fn top(flags: &TopFlags) -> Result<ExitCode, Failure> {
         let sample = look()?;
         let view = View::between(&last, &sample);
         last = sample;
-        let text = if flags.json { view.to_json() } else { view.to_table() };
-        let goes_on = match &screen {
-            Some(screen) => screen.draw(&text),
-            None => terminal::show(&text),
+        let mut goes_on = match &mut json {
+            Some(lines) => lines.write(&view.to_json())?,
+            None => true,
         };
-        if !goes_on? || flags.once {
+        goes_on &= match &screen {
+            _ if is_answered => true,
+            Some(screen) => screen.draw(&view.to_table())?,
+            None => terminal::show(&view.to_table())?,
+        };
+        if !goes_on || flags.once {
             return Ok(ExitCode::SUCCESS);
         }
         // A target that was slow to answer is not asked in haste.

@@ -1,5 +1,7 @@
 //! Flags of `afar ctl`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
 /// Look at running programs and change their delay, bandwidth and local memory
@@ -7,14 +9,14 @@ use clap::Args;
 /// PID is that of afar itself; list shows it. Only the user who started a run, and root, may look
 /// at it or change it.
 #[derive(Debug, Args)]
-#[command(override_usage = "afar ctl [--json] [list]
-       afar ctl [--json] PID show
-       afar ctl [--json] PID set SETTING...")]
+#[command(override_usage = "afar ctl [--json FILE] [list]
+       afar ctl [--json FILE] PID show
+       afar ctl [--json FILE] PID set SETTING...")]
 #[command(after_help = CTL_NOTES)]
 pub struct CtlFlags {
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
+    /// Write the answer as JSON; - is standard output, which then has nothing else
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
 
     /// What to do; without it, list
     #[arg(value_name = "WHAT")]
