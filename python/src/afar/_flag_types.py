@@ -63,6 +63,7 @@ class SweepFlags(TypedDict, total=False):
     output: Path
     find: Share
     allow_unmanaged: bool
+    csv: Path
 
 
 class SimFlags(TypedDict, total=False):

@@ -41,6 +41,7 @@ FLAGS: Dict[str, Dict[str, Tuple[str, str]]] = {
         "output": ("--output", "DIR"),
         "find": ("--find", "SHARE"),
         "allow_unmanaged": ("--allow-unmanaged", ""),
+        "csv": ("--csv", "FILE"),
     },
     "sim": {
         "sensitivity": ("--sensitivity", ""),
