@@ -394,7 +394,6 @@ mod tests {
             header: &header,
             journal,
             looks: looks(sweep.repetitions),
-            json: false,
             line: None,
             quiet: true,
         });
