@@ -43,8 +43,9 @@ fn calls(line: &str) -> Vec<Vec<String>> {
     let mut words: Vec<String> = Vec::new();
     let mut end = |words: &mut Vec<String>| {
         let whole = std::mem::take(words);
-        // What afar prints begins with its name, too, and has a colon.
-        let printed = whole.iter().any(|word| word.ends_with(':'));
+        // What afar prints begins with its name, too, and has a colon or is its version.
+        let is_version = whole.get(1).is_some_and(|word| word.starts_with(char::is_numeric));
+        let printed = is_version || whole.iter().any(|word| word.ends_with(':'));
         if whole.len() > 1 && whole[0] == "afar" && !printed {
             calls.push(whole);
         }
