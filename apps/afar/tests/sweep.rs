@@ -277,7 +277,7 @@ fn a_share_is_a_fixed_amount_whatever_comes_in_between() {
     assert!(said.contains("(the most it used)."), "{said}");
 
     let live = Experiment::new("live", &text("of = [\"live\"]\n").replace("= 3", "= 1"));
-    let json = live.run(&["--json"], 0).text();
+    let json = live.run(&["--json", "-"], 0).text();
     let found: results::Findings = results::read(&json).expect("findings");
     let far: Vec<_> = found.cells.iter().filter(|cell| cell.share_of().is_some()).collect();
     assert_eq!(far.len(), 2);
@@ -314,7 +314,7 @@ fn a_requirement_is_bracketed() {
     assert!(!table.contains("CONFIRMED") && !table.contains("UNDECIDED"), "{table}");
     // Nothing is left to be run; the same answer comes as data.
     let runs = experiment.rows().len();
-    let answer = experiment.run(&["--find", "1200%", "--json"], 0).text();
+    let answer = experiment.run(&["--find", "1200%", "--json", "-"], 0).text();
     assert_eq!(experiment.rows().len(), runs);
     let answer: Requirements = results::read(&answer).expect("it is a requirement");
     assert_eq!(answer.requirements[0].axis, "rtt");
@@ -338,7 +338,7 @@ fn engines_are_compared_each_with_a_baseline_of_its_own() {
          [matrix]\nengine = [\"arena\", \"swap\"]\nlocal = [\"8MiB\"]\nrtt = [\"20us\"]\n"
     );
     let experiment = Experiment::new("engines", &text);
-    let answer = experiment.run(&["--json"], 0).text();
+    let answer = experiment.run(&["--json", "-"], 0).text();
     let answer: Value = serde_json::from_str(&answer).expect("it is JSON");
     let cells = answer["cells"].as_array().expect("there are some");
     let find = |kind: &str, engine: &str| {

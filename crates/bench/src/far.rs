@@ -140,7 +140,7 @@ impl Placed {
         }
         std::thread::sleep(SETTLE);
         let pid = self.job.pid().to_string();
-        let words = ["ctl", "--json", &pid, "show"].map(OsString::from);
+        let words = ["ctl", "--json", "-", &pid, "show"].map(OsString::from);
         let command: Vec<OsString> =
             [context.afar.clone().into()].into_iter().chain(words).collect();
         let said = Job::start(context, &command)?.finish(SHORT)?;

@@ -201,7 +201,7 @@ fn sweep(context: &Context, work: u64, rtt_ns: f64) -> Result<Findings, Failure>
     let file = context.fresh("toml");
     std::fs::write(&file, text).map_err(Failure::file("write", &file))?;
     let mut command: Vec<OsString> = vec![context.afar.clone().into(), "sweep".into()];
-    command.extend([file.clone().into(), "--quiet".into(), "--json".into()]);
+    command.extend([file.clone().into(), "--quiet".into(), "--json".into(), "-".into()]);
     let said = Job::start(context, &command)?.finish(LONG)?;
     let kept = file.with_extension("sweep");
     std::fs::remove_dir_all(&kept).map_err(Failure::file("remove", &kept))?;

@@ -141,7 +141,7 @@ class Target:
         """
         if not self.nvme:
             raise KeyError("this target has no address of NVMe/TCP")
-        found = json.loads(run_plainly(["discover", "--json", self.nvme[0]]))
+        found = json.loads(run_plainly(["discover", "--json", "-", self.nvme[0]]))
         nqns = [
             entry["subsystem"] for entry in found["entries"] if entry["kind"] == "nvm subsystem"
         ]
