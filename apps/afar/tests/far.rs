@@ -94,6 +94,41 @@ fn what_is_only_read_is_sent_once() {
     drop(blade);
 }
 
+/// Pages that are fetched ahead are there when they are touched, or on their way; the program finds
+/// what it wrote.
+#[test]
+fn pages_are_fetched_ahead() {
+    const PAGES: u64 = 4096;
+    const ROUNDS: u64 = 6;
+    if !is_usable("pages_are_fetched_ahead") {
+        return;
+    }
+    let (blade, uri) = serve("memory:64MiB");
+    for (name, uri, prefetch) in [
+        ("ahead-memory", MEMORY, "next-8"),
+        ("ahead-nvme", &*uri, "next-8"),
+        ("ahead-stride", &*uri, "stride-16"),
+    ] {
+        let path = program("reads");
+        let launch = Launch::new([path.as_os_str(), ROUNDS.to_string().as_ref()]);
+        let record = scratch(&format!("far-{name}.json"));
+        let told = record.display().to_string();
+        let own = ["--far", uri, "--prefetch", prefetch, "--json", &told];
+        launch.under_afar(&[&LOCAL[..], &own].concat()).run().expect(0, name).leaves_nothing(name);
+        let text = std::fs::read_to_string(&record).expect("the run has a record");
+        let record: Value = serde_json::from_str(&text).expect("it is JSON");
+        let faults = &record["results"]["faults"];
+        let count = |what: &str| faults[what].as_u64().expect("it is counted");
+        let (fetched, ahead) = (count("fetch_count"), count("prefetch_count"));
+        assert!(fetched + ahead >= PAGES * (ROUNDS - 1), "{name}: {faults:#}");
+        assert!(ahead > fetched, "{name}: {fetched} fetched, {ahead} ahead: {faults:#}");
+    }
+    let faults = ["--local", "1MiB", "--far", &uri, "--prefetch", "next-32"];
+    let launch = keeps("together", "13").under_afar(&[&LOCAL[2..], &faults].concat());
+    launch.run().expect(0, "pages ahead of random ones").leaves_nothing("ahead of random ones");
+    drop(blade);
+}
+
 /// Their output is that of the native run, with a quarter of their memory here, or of 4 MiB.
 #[test]
 fn programs_say_what_they_say_natively() {
@@ -190,6 +225,77 @@ fn a_blade_that_is_full_says_so() {
     );
 }
 
+/// With copies on two of three blades, the program goes on without one of them, and finds what it
+/// wrote: one that is killed, and one that has begun anew and is empty.
+#[test]
+fn one_blade_of_several_is_done_without() {
+    let test = "one_blade_of_several_is_done_without";
+    if !is_usable(test) {
+        return;
+    }
+    for begins_anew in [false, true] {
+        let name = if begins_anew { "anew" } else { "killed" };
+        let blades = [0, 1, 2].map(|number| {
+            let nqn = format!("{NQN}{number}");
+            let words = [AFAR, "serve", &format!("{nqn}=memory:128MiB"), "--nvme", "127.0.0.1:0"];
+            let (running, Ready { nvme, .. }) = Launch::new(words).serve();
+            (Some(running), nvme[0].to_string(), nqn)
+        });
+        let uris = blades.each_ref().map(|(_, at, nqn)| format!("nvme+tcp://{at}/{nqn}"));
+        let record = scratch(&format!("far-copies-{name}.json"));
+        let path = record.display().to_string();
+        let uri = uris.join(",");
+        let own = ["--far", &uri, "--replicas", "2", "--far-timeout", "2s", "--json", &path];
+        let flags = [&LOCAL[..], &own].concat();
+        let until = scratch(&format!("far-copies-{name}.until"));
+        let endless = keeps("alone", "11").env("KEEPS_STEPS", "1000000000");
+        let running = endless.env("KEEPS_UNTIL", &until).under_afar(&flags).start();
+        sleep(Duration::from_millis(700));
+        let [(mut killed, at, nqn), second, third] = blades;
+        killed.iter().for_each(|blade| blade.signal("KILL"));
+        drop(killed.take());
+        let again = begins_anew.then(|| {
+            let words = [AFAR, "serve", &format!("{nqn}=memory:128MiB"), "--nvme", &at];
+            Launch::new(words).serve()
+        });
+        std::fs::write(&until, "").expect("the scratch directory can be written to");
+        let ended = running.wait().expect(0, name);
+        let text = std::fs::read_to_string(&record).expect("the run has a record");
+        let record: Value = serde_json::from_str(&text).expect("it is JSON");
+        assert_eq!(record["params"]["replicas"].as_u64(), Some(2), "{name}");
+        let warnings = record["results"]["warnings"].as_array().expect("there are some");
+        let is_said = |one: &Value| {
+            let told = one.as_str().unwrap_or_default();
+            told.contains(&uris[0]) && told.contains("is out, and the run goes on without it")
+        };
+        assert!(warnings.iter().any(is_said), "{name}: {warnings:?}");
+        ended.leaves_nothing(name);
+        drop((again, second, third));
+    }
+}
+
+/// A namespace that is named at two addresses is one blade, and a path of it may be cut.
+#[test]
+fn a_blade_has_several_paths() {
+    let test = "a_blade_has_several_paths";
+    if !is_usable(test) {
+        return;
+    }
+    let words = [AFAR, "serve", &format!("{NQN}=memory:256MiB"), "--nvme", "127.0.0.1:0"];
+    let words = [&words[..], &["--nvme", "127.0.0.1:0"]].concat();
+    let (blade, Ready { nvme, .. }) = Launch::new(words).serve();
+    let uri = format!("nvme+tcp://{}/{NQN},nvme+tcp://{}/{NQN}", nvme[0], nvme[1]);
+    let (ended, record) = far(&keeps("together", "12"), &uri, "paths");
+    ended.expect(0, test).leaves_nothing(test);
+    assert_eq!(record["params"]["far"].as_str(), Some(&*uri));
+    // Named by two names it is refused: copies on it would be one.
+    let twice = format!("nvme+tcp://{0}/{NQN},nvme+tcp://{0}/{NQN}/1", nvme[0]);
+    let words = [AFAR, "run", "--far", &twice, "--replicas", "2", "--", "true"];
+    let ended = Launch::new(words).run().expect(3, "one disk");
+    assert!(ended.stderr.contains("are one disk; name it once, or another"), "{}", ended.stderr);
+    drop(blade);
+}
+
 #[test]
 fn what_does_not_go_together_is_refused() {
     let refused = |flags: &[&str], wanted: &str| {
@@ -200,12 +306,15 @@ fn what_does_not_go_together_is_refused() {
     refused(&["--far", MEMORY, "--rtt", "5us"], "--rtt");
     refused(&["--far", MEMORY, "--trap", "bpf"], "--far with --trap bpf");
     refused(&["--far", MEMORY, "--engine", "swap"], "--far with --engine swap");
-    refused(&["--far", MEMORY, "--prefetch", "next-4"], "--far with --prefetch");
     refused(&["--far", "memory:12"], "smaller than a page");
     refused(&["--far", "nvme+tcp://somewhere"], "no subsystem is named");
     refused(&["--far", "memry:1GiB"], "write memory:SIZE, or nvme+tcp://HOST");
     refused(&["--far", "memory:much"], "write memory:SIZE, or nvme+tcp://HOST");
     refused(&["--far-timeout", "1s"], "--far");
+    refused(&["--replicas", "2"], "--far");
+    refused(&["--far", MEMORY, "--replicas", "2"], "--replicas 2 needs as many blades");
+    let one = "nvme+tcp://127.0.0.1:1/nqn.x,nvme+tcp://127.0.0.1:2/nqn.x";
+    refused(&["--far", one, "--replicas", "2"], "--far names 1");
     let nobody = [AFAR, "run", "--far", "nvme+tcp://127.0.0.1:1/nqn.x", "--", "true"];
     let ended = Launch::new(nobody).run().expect(3, "nobody is there");
     assert!(ended.stderr.contains("127.0.0.1:1"), "{}", ended.stderr);

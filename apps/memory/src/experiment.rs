@@ -15,7 +15,7 @@ use swap::{SwapConfig, page_cluster};
 
 use crate::calibrate::Known;
 use crate::demand::budget;
-use crate::far::FarUri;
+use crate::far::Far;
 use crate::keep;
 use crate::mechanism::Mechanism;
 use crate::run::flags::{Budget, Like, RunFlags, Trap, Wait};
@@ -52,7 +52,7 @@ pub(crate) struct Experiment {
     pub(crate) known: Option<Known>,
     pub(crate) allow_below_floor: bool,
     /// The blade, and how long it may be gone.
-    pub(crate) far: Option<(FarUri, Duration)>,
+    pub(crate) far: Option<Far>,
 }
 
 /// Flags that cannot be what was meant.
@@ -106,6 +106,11 @@ pub(crate) enum UsageError {
     UserfaultfdSpins,
     #[error("--far with {flag}: {why}; leave one of the two out")]
     NotFar { flag: &'static str, why: &'static str },
+    #[error(
+        "--replicas {copies} needs as many blades, and --far names {blades}; name more, as --far \
+         URI,URI, or ask for fewer copies"
+    )]
+    Replicas { copies: usize, blades: usize },
     #[error("--page-cluster is for --engine swap; add that, or leave it out")]
     NotForArena,
     #[error("--one-way {0}: a round trip can be at most 213 days; give less")]
@@ -182,7 +187,7 @@ impl Experiment {
             calibrate: !flags.no_calibrate,
             known: flags.calibrated.clone(),
             allow_below_floor: flags.allow_below_floor,
-            far: flags.far.clone().map(|uri| (uri, flags.far_timeout)),
+            far: far(flags)?,
         })
     }
 
@@ -261,7 +266,8 @@ impl Experiment {
                 BudgetScope::Tree => "tree".to_owned(),
             },
             tiers: self.tiers[1..].iter().map(tier_params).collect(),
-            far: self.far.as_ref().map(|(uri, _)| uri.to_string()),
+            far: self.far.as_ref().map(Far::told),
+            replicas: self.far.as_ref().map(|far| far.copies as u64).filter(|&copies| copies > 1),
         }
     }
 
@@ -319,7 +325,7 @@ fn check_wait(flags: &RunFlags) -> Result<(), UsageError> {
 
 /// What goes together with pages that are far for real.
 fn check_far(flags: &RunFlags) -> Result<(), UsageError> {
-    if flags.far.is_none() {
+    if flags.far.is_empty() {
         return Ok(());
     }
     let given = [
@@ -330,11 +336,23 @@ fn check_far(flags: &RunFlags) -> Result<(), UsageError> {
         ),
         ("--trap bpf", flags.trap == Trap::Bpf, "faults go through userfaultfd"),
         ("--wait spin", flags.wait == Some(Wait::Spin), "a thread sleeps until its page is here"),
-        ("--prefetch", flags.prefetch != Prefetch::None, "pages are fetched one at a time"),
     ];
     match given.into_iter().find(|(_, given, _)| *given) {
         Some((flag, _, why)) => Err(UsageError::NotFar { flag, why }),
         None => Ok(()),
+    }
+}
+
+/// Where pages are that are far for real.
+fn far(flags: &RunFlags) -> Result<Option<Far>, UsageError> {
+    if flags.far.is_empty() {
+        return Ok(None);
+    }
+    let far = Far::new(flags.far.clone(), usize::from(flags.replicas), flags.far_timeout);
+    let blades = far.blade_count();
+    match far.copies <= blades {
+        true => Ok(Some(far)),
+        false => Err(UsageError::Replicas { copies: far.copies, blades }),
     }
 }
 

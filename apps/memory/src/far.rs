@@ -1,4 +1,7 @@
-//! Memory that is far for real: which blade `--far` names, and how it is reached.
+//! Memory that is far for real: which blades `--far` names, and how they are reached.
+
+mod blades;
+mod together;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -8,11 +11,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use backend::{Operation, Request};
 use console::{Class, Classed};
-use farmem::{Answer, Blade, MemoryBlade, PAGE_BYTES};
+use farmem::{Answer, ArrayError, Blade, PAGE_BYTES, Token, Wanted};
 use host::{Disk, DiskConfig, DiskEvent, DiskPath, HostConfig, HostError, NvmeUri, NvmeUriError};
 use measure::{Bytes, Duration};
 use nvme::Nqn;
 use sys::event::Waker;
+
+pub(crate) use blades::Far;
+use together::{Kept, Together};
 
 const MEMORY: &str = "memory:";
 const NVME: &str = "nvme+tcp://";
@@ -74,6 +80,10 @@ pub(crate) enum FarError {
     Connect { uri: String, source: HostError },
     #[error("--far {uri}: its blocks have {bytes} bytes; a page of 4096 needs blocks of no more")]
     Blocks { uri: String, bytes: u64 },
+    #[error("--far {first} and {second} are one disk; name it once, or another")]
+    Twice { first: String, second: String },
+    #[error("--far: {0}")]
+    Array(#[from] ArrayError),
     #[error(transparent)]
     System(#[from] sys::Error),
 }
@@ -84,36 +94,19 @@ impl Classed for FarError {
     }
 }
 
-/// Reaches a blade; a request waits for `timeout` while there is no path to it.
-///
-/// # Errors
-/// When it cannot be reached, or keeps no pages.
-pub(crate) fn reach(uri: &FarUri, timeout: Duration) -> Result<Box<dyn Blade>, FarError> {
-    match uri {
-        FarUri::Memory(size) => {
-            let pages = u32::try_from(size.get() / PAGE).unwrap_or(u32::MAX);
-            Ok(Box::new(MemoryBlade::new(pages)?))
-        }
-        FarUri::Nvme(target, text) => {
-            // The end of a child is told to the supervisor, by a signal.
-            let attach = || DiskBlade::attach(target.clone(), text.clone(), timeout);
-            Ok(Box::new(sys::event::without_signals(attach)?))
-        }
-    }
-}
-
 /// A namespace whose blocks hold pages.
 struct DiskBlade {
-    disk: Disk,
+    disk: Arc<Disk>,
     uri: String,
     pages: u32,
     told: Arc<Told>,
+    kept: Kept,
 }
 
 /// What threads of the disk tell the supervisor's.
 struct Told {
     answers: Mutex<VecDeque<Answer>>,
-    bell: Waker,
+    bell: Arc<Waker>,
 }
 
 impl Told {
@@ -130,11 +123,19 @@ impl Told {
 }
 
 impl DiskBlade {
-    fn attach(target: NvmeUri, uri: String, timeout: Duration) -> Result<Self, FarError> {
+    /// Reaches a namespace over these paths, of which at least one must be there; `bell` rings when
+    /// it has answered.
+    fn attach(
+        paths: &[(&NvmeUri, &str)],
+        timeout: Duration,
+        bell: Arc<Waker>,
+    ) -> Result<Self, FarError> {
+        let uri = paths.iter().map(|path| path.1).collect::<Vec<_>>().join(",");
         let host = Nqn::new(HOST).expect("the name is short");
         let host = HostConfig { keep_alive_ms: KEEP_ALIVE_MS, ..HostConfig::named(host) };
+        let path = |&(target, _): &(&NvmeUri, &str)| DiskPath::Nvme(target.clone(), host.clone());
         let config = DiskConfig {
-            paths: vec![DiskPath::Nvme(target, host)],
+            paths: paths.iter().map(path).collect(),
             queues: 1,
             depth: 256,
             reconnect_delay: RECONNECT_DELAY,
@@ -150,24 +151,40 @@ impl DiskBlade {
             return Err(FarError::Blocks { uri, bytes: block });
         }
         let pages = u32::try_from(geometry.bytes() / PAGE).unwrap_or(u32::MAX);
-        let told = Arc::new(Told { answers: Mutex::default(), bell: Waker::new()? });
-        Ok(Self { disk, uri, pages, told })
+        let told = Arc::new(Told { answers: Mutex::default(), bell });
+        Ok(Self { disk: Arc::new(disk), uri, pages, told, kept: Kept::default() })
     }
 
-    fn ask(&self, token: u64, operation: Operation, place: u32, data: &[u8]) {
+    /// The name of it.
+    fn uri(&self) -> &str {
+        &self.uri
+    }
+
+    const fn disk(&self) -> &Arc<Disk> {
+        &self.disk
+    }
+
+    // Begins a transfer of pages that follow each other on the disk.
+    fn ask(&self, first: u32, tokens: Vec<Token>, data: &[u8]) {
         let (told, uri) = (Arc::clone(&self.told), self.uri.clone());
-        let is_read = operation == Operation::Read;
-        let request = Request { operation, offset: u64::from(place) * PAGE, length: PAGE };
+        let is_read = data.is_empty();
+        let operation = if is_read { Operation::Read } else { Operation::Write { forced: false } };
+        let length = tokens.len() as u64 * PAGE;
+        let request = Request { operation, offset: u64::from(first) * PAGE, length };
         let done = move |result: Result<&[u8], backend::Failure>| {
-            let result = match result {
-                Ok(bytes) if is_read => match bytes.try_into() {
-                    Ok(page) => Ok(Some(Box::new(page))),
-                    Err(_short) => Err(format!("--far {uri}: it answered with {}", bytes.len())),
-                },
-                Ok(_) => Ok(None),
-                Err(failure) => Err(format!("--far {uri}: {failure}")),
-            };
-            told.tell(Answer { token, result });
+            let fail = |why: String| Err(format!("--far {uri}: {why}"));
+            for (number, token) in tokens.into_iter().enumerate() {
+                let at = number * PAGE_BYTES;
+                let result = match &result {
+                    Ok(_) if !is_read => Ok(None),
+                    Ok(bytes) => match bytes.get(at..).and_then(<[u8]>::first_chunk) {
+                        Some(page) => Ok(Some(Box::new(*page))),
+                        None => fail(format!("it answered with {} bytes", bytes.len())),
+                    },
+                    Err(failure) => fail(failure.to_string()),
+                };
+                told.tell(Answer { token, result });
+            }
         };
         self.disk.submit(request, data, Box::new(done));
     }
@@ -178,12 +195,21 @@ impl Blade for DiskBlade {
         self.pages
     }
 
-    fn write(&mut self, token: u64, place: u32, bytes: &[u8; PAGE_BYTES]) {
-        self.ask(token, Operation::Write { forced: false }, place, bytes);
+    fn write(&mut self, token: Token, place: u32, bytes: &[u8; PAGE_BYTES]) {
+        self.kept.write(token, place, bytes);
     }
 
-    fn read(&mut self, token: u64, place: u32) {
-        self.ask(token, Operation::Read, place, &[]);
+    fn read(&mut self, token: Token, place: u32, wanted: Wanted) {
+        match wanted {
+            Wanted::Now => self.ask(place, vec![token], &[]),
+            Wanted::Ahead => self.kept.read(token, place),
+        }
+    }
+
+    fn flush(&mut self) {
+        for Together { first, tokens, data } in self.kept.take() {
+            self.ask(first, tokens, &data);
+        }
     }
 
     fn release(&mut self, places: u32) {

@@ -11,7 +11,7 @@ use swap::SwapConfig;
 use crate::calibrate::{NotCalibrated, calibrate};
 use crate::control::Control;
 use crate::experiment::Experiment;
-use crate::far;
+use crate::far::Far;
 use crate::live::LiveLine;
 use crate::mechanism::Mechanism;
 use crate::program;
@@ -119,8 +119,7 @@ impl Setup {
     /// # Errors
     /// When it cannot be reached.
     pub(crate) fn reach(&self) -> Result<Option<Box<dyn Blade>>, Failure> {
-        let far = self.experiment.far.as_ref();
-        Ok(far.map(|(uri, timeout)| far::reach(uri, *timeout)).transpose()?)
+        Ok(self.experiment.far.as_ref().map(Far::reach).transpose()?)
     }
 
     /// Opens what watches the run.

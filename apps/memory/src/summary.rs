@@ -36,7 +36,7 @@ pub(crate) fn text(run: &Run, extra: &Extra<'_>) -> String {
         row("budget", budget);
     }
     match &params.far {
-        Some(uri) => row("blade", format!("{uri}: times are measured, nothing is delayed")),
+        Some(uris) => row("blade", blade(uris, params.replicas)),
         None => row("link", link(params, figures)),
     }
     if is_swap(params) {
@@ -224,6 +224,11 @@ fn fetches_took(figures: &Figures) -> String {
     let achieved = &figures.fault_latency.achieved;
     let all = Duration::from_ns(achieved.mean_ns.saturating_mul(achieved.count));
     format!("{all} in all")
+}
+
+fn blade(uris: &str, replicas: Option<u64>) -> String {
+    let copies = replicas.map_or_else(String::new, |count| format!("; each page on {count}"));
+    format!("{uris}{copies}: times are measured, nothing is delayed")
 }
 
 /// What is afar's own and would not be there with a real network.

@@ -20,11 +20,16 @@
 //! * A page that leaves as it came is on the blade already and leaves at once. What it holds is
 //!   compared, not whether it was written to: so a device that writes unseen is seen.
 //! * Times are measured: nothing is reserved on a link.
+//! * A page that a thread waits for is asked for at once, and alone. Those that leave, and those
+//!   that are fetched ahead of a fault, are asked for when the supervisor has nothing else to do:
+//!   neighbours on the blade go as one request. A page that was fetched ahead is mapped when it is
+//!   here, so whether it was of use is not known.
 //! * What the supervisor itself wants to read or write is brought first (`bring`), and the call
 //!   that needs it waits.
-//! * A blade that loses a page, or answers with another one, ends the program: it never sees zeros
-//!   or older bytes.
+//! * A blade that loses a page, or answers with another one, ends the program, unless another blade
+//!   has a copy (`array`): it never sees zeros or older bytes.
 
+pub(crate) mod array;
 mod frames;
 pub(crate) mod memory;
 mod steps;
@@ -50,7 +55,22 @@ pub trait Blade: Send {
     fn write(&mut self, token: Token, place: u32, bytes: &[u8; PAGE_BYTES]);
 
     /// Answers with the page at `place`. Other reads of it may be under way.
-    fn read(&mut self, token: Token, place: u32);
+    fn read(&mut self, token: Token, place: u32, wanted: Wanted);
+
+    /// Begins all that it was asked for: what nobody waits for may have been kept until now, so
+    /// that neighbours go together.
+    fn flush(&mut self) {}
+
+    /// What was read in this transfer, and is the answer that was taken last, is not what was
+    /// written. Whether there is another copy: then the transfer is answered again.
+    fn distrusts(&mut self, _token: Token, _why: &str) -> bool {
+        false
+    }
+
+    /// What has gone wrong that the run can do without, in words for people; each once.
+    fn news(&mut self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Nothing is needed any more of the pages below `places`.
     fn release(&mut self, places: u32);
@@ -63,6 +83,15 @@ pub trait Blade: Send {
 
     /// The bell has been heard.
     fn acknowledge(&self);
+}
+
+/// When a page is needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// A thread waits for it.
+    Now,
+    /// It is fetched ahead.
+    Ahead,
 }
 
 /// What became of a transfer.
@@ -93,6 +122,16 @@ struct Leaving {
     page: PageIndex,
 }
 
+/// A page on its way in.
+#[derive(Debug, Clone, Copy)]
+struct Coming {
+    /// What it is needed for.
+    touch: Touch,
+    wanted: Wanted,
+    /// The first that came to wait for a page that is fetched ahead.
+    joined: Option<Touch>,
+}
+
 /// A blade, and what is there.
 pub(crate) struct Far {
     pub(crate) blade: Box<dyn Blade>,
@@ -103,8 +142,8 @@ pub(crate) struct Far {
     left_at_once: bool,
     /// Pages on their way out.
     leaving: BTreeMap<Token, Leaving>,
-    /// Faults that wait for pages on their way in.
-    coming: BTreeMap<Token, Touch>,
+    /// Pages on their way in.
+    coming: BTreeMap<Token, Coming>,
 }
 
 impl Far {
@@ -127,6 +166,21 @@ impl Far {
     /// Free frames are looked at from here on.
     pub(crate) const fn look(&mut self) {
         self.left_at_once = false;
+    }
+
+    /// A thread waits for a page that is on its way. Whether it is the first to wait for one that
+    /// is fetched ahead.
+    pub(crate) fn joins(&mut self, touch: Touch) -> bool {
+        let key = (touch.slot, touch.address / PAGE_BYTES as u64);
+        let token = self.places.awaited(key);
+        let coming = token.and_then(|token| self.coming.get_mut(&token));
+        match coming.filter(|one| one.wanted == Wanted::Ahead && one.joined.is_none()) {
+            None => false,
+            Some(coming) => {
+                coming.joined = Some(touch);
+                true
+            }
+        }
     }
 
     /// Pages of a budget on their way out of a tier.

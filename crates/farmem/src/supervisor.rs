@@ -201,6 +201,7 @@ impl<'a> Supervisor<'a> {
         let mut ready = Vec::new();
         loop {
             self.kernel.tables.rung().store(0, Ordering::Release);
+            self.faults.far.iter_mut().for_each(|far| far.blade.flush());
             self.kernel.poll.wait(self.patience(), &mut ready)?;
             self.drain_events();
             self.catch_up();

@@ -21,6 +21,7 @@ use backend::{Failure, Geometry, Operation, Request};
 use sys::world::{self, Machine, Thread, World};
 
 use super::HostError;
+use super::admin::are_one;
 use super::config::{DiskConfig, Observer};
 use super::fence::LostWays;
 use super::lane::Lane;
@@ -154,6 +155,12 @@ impl Disk {
             atomic_bytes: block_bytes,
             is_read_only: false,
         }
+    }
+
+    /// Whether both are certainly one medium, by the identifiers of their namespaces.
+    #[must_use]
+    pub fn is_one_with(&self, other: &Self) -> bool {
+        are_one(&self.shared.ids, &other.shared.ids)
     }
 
     /// Whether there was no path for too long.

@@ -155,9 +155,13 @@ pub struct Params {
     pub budget_scope: String,
     /// Further tiers of far memory, nearest first.
     pub tiers: Vec<TierParams>,
-    /// The blade that pages are on; `None` if no page leaves the machine, and delays are emulated.
+    /// The blades that pages are on, separated by commas; `None` if no page leaves the machine, and
+    /// delays are emulated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub far: Option<String>,
+    /// Blades that each page is on; `None` if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replicas: Option<u64>,
 }
 
 impl Params {
@@ -420,6 +424,7 @@ mod tests {
                 link: "full-duplex".to_owned(),
             }],
             far: None,
+            replicas: None,
         }
     }
 

@@ -209,20 +209,24 @@ impl Blade {
     /// way in.
     ///
     /// # Errors
-    /// When it is not the page that was sent away.
+    /// When it is not the page that was sent away. The transfer goes on then: the page may come
+    /// from another copy.
     pub fn arrived(
         &mut self,
         token: Token,
         sum: u32,
         is_zeros: bool,
     ) -> Option<Result<Arrival, Lost>> {
-        let Transfer { key, place, .. } = self.end(token, false)?;
+        let transfer = self.transfers.get(&token).filter(|one| !one.is_out)?;
+        let (key, place) = (transfer.key, transfer.place);
         let entry = self.entries[place as usize];
         let is_awaited = self.awaited.get(&key) == Some(&token);
         let result = if !is_awaited {
+            self.end(token, false)?;
             self.give_back(place);
             Ok(Arrival::Nobody)
         } else if entry.content.sum == sum {
+            self.end(token, false)?;
             self.keep_copy(key);
             Ok(Arrival::Page(key))
         } else if is_zeros {
@@ -243,6 +247,12 @@ impl Blade {
     pub fn sum_of(&self, token: Token) -> Option<u32> {
         let transfer = self.transfers.get(&token).filter(|one| one.is_out)?;
         Some(self.entries[transfer.place as usize].content.sum)
+    }
+
+    /// The transfer that a page on its way in waits for.
+    #[must_use]
+    pub fn awaited(&self, key: Key) -> Option<Token> {
+        self.awaited.get(&key).copied()
     }
 
     /// Whether a page is far.

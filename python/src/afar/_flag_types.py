@@ -42,7 +42,8 @@ class RunFlags(TypedDict, total=False):
     link: Text
     in_flight: Number
     profile: Path
-    far: Text
+    far: Texts
+    replicas: Text
     far_timeout: Time
     like: Text
     engine: Text

@@ -127,8 +127,13 @@ static void run(uint64_t number)
     struct region region;
     uint64_t seed = setting("KEEPS_SEED", 0) << 8 | number;
     begin(&region, seed);
-    for (uint64_t i = 0, steps = setting("KEEPS_STEPS", 20000); i < steps; i++)
+    // As long as it takes until a file is there, if one is named.
+    const char *until = getenv("KEEPS_UNTIL");
+    for (uint64_t i = 0, steps = setting("KEEPS_STEPS", 20000); i < steps; i++) {
         step(&region, mix(seed * 1000003 + i));
+        if (until && i % 256 == 0 && access(until, F_OK) == 0)
+            break;
+    }
     check_all(&region);
 }
 

@@ -79,17 +79,25 @@ pub struct RunFlags {
     #[arg(long, value_name = "FILE", help_heading = LINK)]
     pub(crate) profile: Option<PathBuf>,
 
-    /// Keep pages beyond local memory on this blade, for real: nvme+tcp://HOST[:PORT]/NQN[/NSID], a
-    /// namespace of afar serve or of any other NVMe/TCP target, which the run overwrites; or
-    /// memory:SIZE, memory of afar itself. Times are measured; nothing is delayed
-    #[arg(long, value_name = "URI", value_parser = far_uri, help_heading = LINK)]
+    /// Keep pages beyond local memory on these blades, for real: nvme+tcp://HOST[:PORT]/NQN[/NSID],
+    /// a namespace of afar serve or of any other NVMe/TCP target, which the run overwrites; or
+    /// memory:SIZE, memory of afar itself. Pages are striped over several; a namespace that is named
+    /// at several addresses is one blade with as many paths. Times are measured; nothing is delayed
+    #[arg(long, value_name = "URI[,URI]...", value_parser = far_uri, value_delimiter = ',')]
     #[arg(conflicts_with_all = ["rtt", "one_way", "bandwidth", "link", "profile", "like", "tiers"])]
-    pub(crate) far: Option<FarUri>,
+    #[arg(help_heading = LINK)]
+    pub(crate) far: Vec<FarUri>,
 
-    /// How long the program waits for a blade that is gone, before it is ended
-    #[arg(long, value_name = "TIME", value_parser = delay, default_value = "30s")]
+    /// Keep each page on this many blades: the run goes on as long as one of them has it
+    #[arg(long, value_name = "COPIES", value_parser = replicas(), default_value = "1")]
     #[arg(requires = "far", help_heading = LINK)]
-    pub(crate) far_timeout: Duration,
+    pub(crate) replicas: u8,
+
+    /// How long the program waits for a blade that is gone, before it is ended, or goes on without
+    /// that blade [default: 30s, or 5s with --replicas]
+    #[arg(long, value_name = "TIME", value_parser = delay)]
+    #[arg(requires = "far", help_heading = LINK)]
+    pub(crate) far_timeout: Option<Duration>,
 
     /// Delay by the formula of an earlier emulator: dime is --link per-fault --policy fifo with
     /// --one-way, and writes back without a delay, as its code does with that policy; gao is --link
@@ -259,6 +267,10 @@ fn known(path: &str) -> Result<Known, String> {
 
 fn far_uri(text: &str) -> Result<FarUri, String> {
     text.parse().map_err(|error: FarUriError| error.to_string())
+}
+
+fn replicas() -> impl TypedValueParser<Value = u8> {
+    clap::value_parser!(u8).range(1..=8)
 }
 
 fn in_flight() -> impl TypedValueParser<Value = u64> {

@@ -2,27 +2,27 @@
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd as _, BorrowedFd};
+use std::sync::Arc;
 
 use paging::blade::Token;
 use sys::event::Waker;
 
-use super::{Answer, Blade, PAGE_BYTES};
+use super::{Answer, Blade, PAGE_BYTES, Wanted};
 
 /// See the module's description.
 pub struct MemoryBlade {
     pages: u32,
     kept: Vec<Option<Box<[u8; PAGE_BYTES]>>>,
     answers: VecDeque<Answer>,
-    bell: Waker,
+    bell: Arc<Waker>,
 }
 
 impl MemoryBlade {
-    /// Room for so many pages, which take none until they are there.
-    ///
-    /// # Errors
-    /// When this process has no descriptor left.
-    pub fn new(pages: u32) -> Result<Self, sys::Error> {
-        Ok(Self { pages, kept: Vec::new(), answers: VecDeque::new(), bell: Waker::new()? })
+    /// Room for so many pages, which take none until they are there. `bell` rings when there are
+    /// answers.
+    #[must_use]
+    pub const fn new(pages: u32, bell: Arc<Waker>) -> Self {
+        Self { pages, kept: Vec::new(), answers: VecDeque::new(), bell }
     }
 
     fn answer(&mut self, token: Token, page: Option<Box<[u8; PAGE_BYTES]>>) {
@@ -45,7 +45,7 @@ impl Blade for MemoryBlade {
         self.answer(token, None);
     }
 
-    fn read(&mut self, token: Token, place: u32) {
+    fn read(&mut self, token: Token, place: u32, _wanted: Wanted) {
         let kept = self.kept.get(place as usize).cloned().flatten();
         self.answer(token, Some(kept.unwrap_or_else(|| Box::new([0; PAGE_BYTES]))));
     }

@@ -8,7 +8,7 @@ use paging::page::PageIndex;
 use paging::regions::PAGE;
 use paging::word::{State, Word};
 
-use super::{Answer, Brought, Leaving, PAGE_BYTES, content, sum};
+use super::{Answer, Brought, Coming, Leaving, PAGE_BYTES, Wanted, content, sum};
 use crate::RunError;
 use crate::arena::Arena;
 use crate::ring::ticket;
@@ -72,6 +72,8 @@ impl Supervisor<'_> {
         while let Some(answer) = self.faults.far.as_mut().and_then(|far| far.blade.next()) {
             self.answered(answer)?;
         }
+        let news = self.faults.far.as_mut().map(|far| far.blade.news());
+        news.into_iter().flatten().for_each(|text| self.books.totals.warn(&text));
         self.serve_waiting();
         Ok(())
     }
@@ -143,23 +145,30 @@ impl Supervisor<'_> {
         Ok(())
     }
 
-    /// Has a page come that is far, which has a frame; `touch` waits for it.
-    pub(crate) fn fetch_far(&mut self, touch: Touch) {
+    /// Has a page come that is far, which has a frame; `touch` says what for.
+    pub(crate) fn fetch_far(&mut self, touch: Touch, wanted: Wanted) {
         let Some(far) = self.faults.far.as_mut() else { return };
         let Some((token, place)) = far.places.fetch((touch.slot, touch.address / PAGE)) else {
             self.fatal.get_or_insert(RunError::Lost("the place of a page on the blade"));
             return;
         };
-        far.coming.insert(token, touch);
-        far.blade.read(token, place);
+        far.coming.insert(token, Coming { touch, wanted, joined: None });
+        far.blade.read(token, place, wanted);
     }
 
     // A page has come.
     fn came(&mut self, token: Token, bytes: &[u8; PAGE_BYTES]) -> Result<(), RunError> {
         let Some(far) = self.faults.far.as_mut() else { return Ok(()) };
-        let Some(touch) = far.coming.remove(&token) else { return Ok(()) };
         let is_zeros = bytes.iter().all(|&byte| byte == 0);
-        match far.places.arrived(token, sum(bytes), is_zeros) {
+        let arrival = far.places.arrived(token, sum(bytes), is_zeros);
+        if let Some(Err(lost)) = &arrival
+            && far.blade.distrusts(token, &lost.to_string())
+        {
+            return Ok(());
+        }
+        let Some(coming) = far.coming.remove(&token) else { return Ok(()) };
+        let touch = coming.touch;
+        match arrival {
             None => Ok(()),
             Some(Err(lost)) => {
                 let (tgid, address) = (self.tgid(touch.slot), touch.address);
@@ -170,11 +179,15 @@ impl Supervisor<'_> {
                 self.wake_again(&touch);
                 Ok(())
             }
-            Some(Ok(Arrival::Page(_))) => self.land(touch, bytes),
+            Some(Ok(Arrival::Page(_))) => self.land(coming, bytes),
         }
     }
 
-    fn land(&mut self, touch: Touch, bytes: &[u8; PAGE_BYTES]) -> Result<(), RunError> {
+    fn land(
+        &mut self,
+        Coming { touch, wanted, joined }: Coming,
+        bytes: &[u8; PAGE_BYTES],
+    ) -> Result<(), RunError> {
         // A child does not get what its parent has now.
         self.preserve(touch.slot, touch.address, touch.address + PAGE);
         let Some(arena) = self.people.arenas[touch.slot].as_ref() else { return Ok(()) };
@@ -186,7 +199,10 @@ impl Supervisor<'_> {
             cell.store(local.0, Ordering::Release);
         }
         self.resolve(&Touch { minor: true, ..touch });
-        self.fetched(&touch);
+        match wanted {
+            Wanted::Now => self.fetched(&touch),
+            Wanted::Ahead => self.fetched_ahead(&touch, joined),
+        }
         Ok(())
     }
 
@@ -222,7 +238,8 @@ impl Supervisor<'_> {
         }
         cell.store(word.with_state(State::Fetching).0, Ordering::Release);
         let now = self.now_ns();
-        self.fetch_far(Touch::of_nobody((slot, budget, tier), address / PAGE * PAGE, now));
+        let touch = Touch::of_nobody((slot, budget, tier), address / PAGE * PAGE, now);
+        self.fetch_far(touch, Wanted::Now);
         Brought::Comes
     }
 
@@ -251,7 +268,8 @@ impl Supervisor<'_> {
         bytes: u64,
     ) -> Result<(), RunError> {
         while !self.is_here(slot, start, bytes) {
-            if let Some(far) = &self.faults.far {
+            if let Some(far) = self.faults.far.as_mut() {
+                far.blade.flush();
                 sys::event::wait_for([far.blade.bell()], None)?;
             }
             self.hear_blade()?;
@@ -269,7 +287,8 @@ impl Supervisor<'_> {
     /// A process has ended: what it had is gone, and nobody waits for what is on its way to it.
     pub(crate) fn retire_far(&mut self, arena: &Arena) {
         let Some(far) = self.faults.far.as_mut() else { return };
-        for touch in far.coming.values().filter(|touch| touch.slot == arena.slot) {
+        let coming = far.coming.values().map(|coming| &coming.touch);
+        for touch in coming.filter(|touch| touch.slot == arena.slot) {
             // It has a frame, and was not admitted yet.
             if far.places.is_far((touch.slot, touch.address / PAGE)) {
                 self.kernel.tables.lane(touch.budget, touch.tier).credit(1);

@@ -14,6 +14,7 @@ use super::{ARRIVED, Due, FETCH, FETCH_FRAME, NEW_FRAME, SPIN_NS, Touch};
 use crate::RunError;
 use crate::config::TrapKind;
 use crate::events::TABLE_FULL;
+use crate::far::Wanted;
 use crate::page_table::NoWord;
 use crate::shared::{FaultEvent, FaultKind};
 use crate::supervisor::Supervisor;
@@ -83,8 +84,13 @@ impl Supervisor<'_> {
                 let at = at.saturating_sub(self.config.constant_ns);
                 self.wait_until(at, Due { touch, kind: ARRIVED, wait_ns: 0, requested_ns });
             }
-            // Another thread's; its answer wakes both.
-            State::Fetching => self.books.totals.joined_count += 1,
+            // Another thread's, or fetched ahead; its answer wakes all who wait.
+            State::Fetching => {
+                let far = self.faults.far.as_mut();
+                if !far.is_some_and(|far| far.joins(touch)) {
+                    self.books.totals.joined_count += 1;
+                }
+            }
         }
     }
 
@@ -139,12 +145,22 @@ impl Supervisor<'_> {
         self.log(touch, FaultKind::Fetch, 0, 0, measured);
     }
 
+    /// A page that was fetched ahead is here; the first thread that came to wait for it, if one did.
+    pub(crate) fn fetched_ahead(&mut self, touch: &Touch, joined: Option<Touch>) {
+        self.log(touch, FaultKind::Prefetch, 0, 0, 0);
+        if let Some(joined) = joined {
+            let measured = self.now_ns().saturating_sub(joined.since_ns);
+            self.log(&joined, FaultKind::Arrived, 0, 0, measured);
+        }
+    }
+
     // Its frame is there, and it is to be fetched.
     fn fetch(&mut self, touch: Touch, tier: usize) {
-        if self.is_far() {
-            return self.fetch_far(touch);
-        }
         let now = self.now_ns();
+        if self.is_far() {
+            self.fetch_far(touch, Wanted::Now);
+            return self.prefetch(&touch, now);
+        }
         let stalled = now.saturating_sub(touch.since_ns);
         let (sent, ready) = self.reserve_fetch(tier, now);
         let page_ns = self.kernel.tables.link(tier).page_ps().load(Ordering::Relaxed) / 1000;
@@ -191,9 +207,20 @@ impl Supervisor<'_> {
             if word.state() != State::Remote {
                 continue;
             }
+            let is_far = self.is_far();
+            if is_far && self.faults.waiting.any() {
+                // Others need its frame.
+                return;
+            }
             let Some(free_ps) = self.claim_frame(budget, word.tier()) else {
                 return;
             };
+            if is_far {
+                cell.store(word.with_state(State::Fetching).0, Ordering::Release);
+                let place = (touch.slot, budget, word.tier());
+                self.fetch_far(Touch::of_nobody(place, address, now), Wanted::Ahead);
+                continue;
+            }
             cell.store(word.with_state(State::Prefetched).0, Ordering::Release);
             let (_, ready) = self.reserve_fetch(word.tier(), now.max(free_ps / 1000));
             self.faults.waiting.arrivals.insert((touch.slot, address), ready);

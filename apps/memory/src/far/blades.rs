@@ -1,0 +1,136 @@
+//! Which blades a run has, and how they are reached.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use farmem::{Blade, BladeArray, MemoryBlade};
+use host::NvmeUri;
+use measure::Duration;
+use sys::event::Waker;
+
+use super::{DiskBlade, FarError, FarUri, PAGE};
+
+/// How long a program waits for a blade that is gone: if it needs it, and if there are copies.
+const PATIENCE: Duration = Duration::from_ms(30_000);
+const PATIENCE_WITH_COPIES: Duration = Duration::from_ms(5_000);
+
+/// Where the pages of a run are that are not local.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Far {
+    /// As `--far` names them.
+    pub(crate) uris: Vec<FarUri>,
+    /// Blades that each page is on.
+    pub(crate) copies: usize,
+    /// How long a request waits while there is no path to its blade.
+    pub(crate) timeout: Duration,
+}
+
+/// What one blade is: memory, or a namespace and the paths to it.
+enum Named<'a> {
+    Memory(&'a FarUri, u32),
+    Disk(Vec<(&'a NvmeUri, &'a str)>),
+}
+
+impl Far {
+    /// These blades; without a `timeout` as long as is usual.
+    pub(crate) fn new(uris: Vec<FarUri>, copies: usize, timeout: Option<Duration>) -> Self {
+        let usual = if copies > 1 { PATIENCE_WITH_COPIES } else { PATIENCE };
+        Self { uris, copies, timeout: timeout.unwrap_or(usual) }
+    }
+
+    /// What `--far` says, as it is written in records.
+    pub(crate) fn told(&self) -> String {
+        self.uris.iter().map(FarUri::to_string).collect::<Vec<_>>().join(",")
+    }
+
+    /// How many blades are named: a namespace that is named at several addresses is one.
+    pub(crate) fn blade_count(&self) -> usize {
+        self.named().len()
+    }
+
+    fn named(&self) -> Vec<Named<'_>> {
+        let mut all = Vec::new();
+        let mut known: BTreeMap<(&str, Option<u32>), usize> = BTreeMap::new();
+        for uri in &self.uris {
+            match uri {
+                FarUri::Memory(size) => {
+                    let pages = u32::try_from(size.get() / PAGE).unwrap_or(u32::MAX);
+                    all.push(Named::Memory(uri, pages));
+                }
+                FarUri::Nvme(target, text) => {
+                    let key = (target.subsystem.as_str(), target.namespace);
+                    let at = *known.entry(key).or_insert(all.len());
+                    match all.get_mut(at) {
+                        Some(Named::Disk(paths)) => paths.push((target, text)),
+                        _ => all.push(Named::Disk(vec![(target, text)])),
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    /// Reaches every blade.
+    ///
+    /// # Errors
+    /// When one cannot be reached, keeps no pages, or is named twice.
+    pub(crate) fn reach(&self) -> Result<Box<dyn Blade>, FarError> {
+        let bell = Arc::new(Waker::new()?);
+        let mut blades: Vec<(String, Box<dyn Blade>)> = Vec::new();
+        let mut disks = Vec::new();
+        for named in self.named() {
+            match named {
+                Named::Memory(uri, pages) => {
+                    let blade = MemoryBlade::new(pages, Arc::clone(&bell));
+                    blades.push((uri.to_string(), Box::new(blade)));
+                }
+                Named::Disk(paths) => {
+                    // The end of a child is told to the supervisor, by a signal.
+                    let attach = || DiskBlade::attach(&paths, self.timeout, Arc::clone(&bell));
+                    let blade = sys::event::without_signals(attach)?;
+                    let is_one =
+                        |(_, disk): &&(String, Arc<host::Disk>)| disk.is_one_with(blade.disk());
+                    if let Some((first, _)) = disks.iter().find(is_one) {
+                        let (first, second) = (first.clone(), blade.uri().to_owned());
+                        return Err(FarError::Twice { first, second });
+                    }
+                    disks.push((blade.uri().to_owned(), Arc::clone(blade.disk())));
+                    blades.push((blade.uri().to_owned(), Box::new(blade)));
+                }
+            }
+        }
+        if blades.len() == 1 && self.copies == 1 {
+            return Ok(blades.remove(0).1);
+        }
+        Ok(Box::new(BladeArray::new(blades, self.copies, bell)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn far(text: &str) -> Far {
+        let uris = text.split(',').map(|uri| uri.parse().expect(uri)).collect();
+        Far::new(uris, 1, None)
+    }
+
+    #[test]
+    fn a_namespace_at_several_addresses_is_one_blade() {
+        let count = |text: &str| far(text).blade_count();
+        assert_eq!(count("nvme+tcp://a/nqn.x"), 1);
+        assert_eq!(count("nvme+tcp://a/nqn.x,nvme+tcp://b:9/nqn.x"), 1);
+        assert_eq!(count("nvme+tcp://a/nqn.x,nvme+tcp://a/nqn.y,nvme+tcp://b/nqn.x"), 2);
+        assert_eq!(count("nvme+tcp://a/nqn.x/1,nvme+tcp://a/nqn.x/2"), 2);
+        assert_eq!(count("memory:1MiB,memory:1MiB"), 2);
+    }
+
+    #[test]
+    fn who_has_copies_waits_less() {
+        assert_eq!(far("memory:1MiB").timeout, PATIENCE);
+        let two = Far::new(far("memory:1MiB,memory:1MiB").uris, 2, None);
+        assert_eq!(two.timeout, PATIENCE_WITH_COPIES);
+        let told = Far::new(two.uris, 2, Some(Duration::from_ms(7)));
+        assert_eq!(told.timeout, Duration::from_ms(7));
+    }
+}

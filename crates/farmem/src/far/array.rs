@@ -1,0 +1,331 @@
+//! Several blades as one: places in stripes over all of them, and each place on as many as there
+//! are to be copies.
+//!
+//! ```text
+//! three blades, two copies; a number is a stripe of places
+//!           blade 0   blade 1   blade 2
+//!   row 0      0         1         2       first copies
+//!   row 1      2         0         1       second copies
+//!   row 2      3         4         5
+//! ```
+//!
+//! # Laws
+//!
+//! * A page has been written when every blade that is in and has a copy of it has acknowledged it,
+//!   and at least one has.
+//! * A blade that fails once, or has once lost what it had acknowledged, is out: it is never asked
+//!   again. So each blade that is in has every page that was written.
+//! * A read goes to the copy whose blade has least to do, and to another one if that blade goes
+//!   out. It fails only when no copy is left.
+//!
+//! Copies that a blade has lost are not made anew on another: the run goes on with fewer.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::sync::Arc;
+
+use paging::blade::Token;
+use sys::event::Waker;
+
+use super::{Answer, Blade, PAGE_BYTES, Wanted};
+
+/// Places that follow each other on one blade: 128 KiB.
+const STRIPE: u32 = 32;
+
+/// One of several blades.
+struct Member {
+    name: String,
+    blade: Box<dyn Blade>,
+    under_way: usize,
+    is_out: bool,
+}
+
+/// Members, by their bits.
+type Set = u64;
+
+#[derive(Debug, Clone, Copy)]
+enum Transfer {
+    /// To be acknowledged by those that are awaited; so many have.
+    Out { awaited: Set, kept: u32 },
+    /// Asked of one, after others.
+    In { place: u32, of: usize, tried: Set },
+}
+
+/// See the module's description.
+pub struct BladeArray {
+    members: Vec<Member>,
+    copies: usize,
+    pages: u32,
+    transfers: BTreeMap<Token, Transfer>,
+    /// The page that was answered last: whoever took the answer may distrust it.
+    last: Option<(Token, u32, usize)>,
+    answers: VecDeque<Answer>,
+    news: Vec<String>,
+    bell: Arc<Waker>,
+}
+
+/// Blades that cannot be one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ArrayError {
+    /// A copy is on a blade of its own.
+    #[error("{copies} copies of each page need as many blades, and {blades} are named")]
+    Copies {
+        /// Copies of each page.
+        copies: usize,
+        /// Blades that there are.
+        blades: usize,
+    },
+    /// More than [`BladeArray::MEMBERS_MAX`].
+    #[error("{0} blades are named; 64 are the most")]
+    Members(usize),
+    /// The smallest has no room for a stripe.
+    #[error("the smallest blade has {0} pages of 4 KiB, too few for a stripe of each copy")]
+    Small(u32),
+}
+
+impl BladeArray {
+    /// Blades at most.
+    pub const MEMBERS_MAX: usize = Set::BITS as usize;
+
+    /// These blades, by the names that errors give them, with so many copies of each page. All of
+    /// them ring `bell` when they have an answer. Of a blade that is larger than the smallest, the
+    /// rest is not used.
+    ///
+    /// # Errors
+    /// When there are too few blades for that, too many, or one is too small.
+    pub fn new(
+        blades: Vec<(String, Box<dyn Blade>)>,
+        copies: usize,
+        bell: Arc<Waker>,
+    ) -> Result<Self, ArrayError> {
+        if copies == 0 || copies > blades.len() {
+            return Err(ArrayError::Copies { copies, blades: blades.len() });
+        }
+        if blades.len() > Self::MEMBERS_MAX {
+            return Err(ArrayError::Members(blades.len()));
+        }
+        let least = blades.iter().map(|(_, blade)| blade.pages()).min().unwrap_or(0);
+        let stripes = u64::from(least / STRIPE) / copies as u64 * blades.len() as u64;
+        let pages =
+            u32::try_from(stripes * u64::from(STRIPE)).unwrap_or(u32::MAX / STRIPE * STRIPE);
+        if pages == 0 {
+            return Err(ArrayError::Small(least));
+        }
+        let member = |(name, blade)| Member { name, blade, under_way: 0, is_out: false };
+        Ok(Self {
+            members: blades.into_iter().map(member).collect(),
+            copies,
+            pages,
+            transfers: BTreeMap::new(),
+            last: None,
+            answers: VecDeque::new(),
+            news: Vec::new(),
+            bell,
+        })
+    }
+
+    // Which member has a copy of a place, and where.
+    fn seat(&self, place: u32, copy: usize) -> (usize, u32) {
+        let (stripe, rest) = (place / STRIPE, place % STRIPE);
+        let count = u32::try_from(self.members.len()).unwrap_or(u32::MAX);
+        let copies = u32::try_from(self.copies).unwrap_or(u32::MAX);
+        let shift = u32::try_from(copy).unwrap_or(u32::MAX);
+        let row = stripe / count * copies + shift;
+        (((stripe + shift) % count) as usize, row * STRIPE + rest)
+    }
+
+    fn seats(&self, place: u32) -> Vec<(usize, u32)> {
+        let all = (0..self.copies).map(|copy| self.seat(place, copy));
+        all.filter(|&(member, _)| !self.members[member].is_out).collect()
+    }
+
+    fn fails(&mut self, token: Token, why: String) {
+        self.answers.push_back(Answer { token, result: Err(why) });
+        self.bell.wake();
+    }
+
+    // Asks a copy that was not asked before. Whether there was one.
+    fn ask(&mut self, token: Token, (place, wanted): (u32, Wanted), tried: Set) -> bool {
+        let untried = |&(member, _): &(usize, u32)| tried & bit(member) == 0;
+        let seats = self.seats(place).into_iter().filter(untried);
+        let Some((member, row)) = seats.min_by_key(|&(member, _)| self.members[member].under_way)
+        else {
+            return false;
+        };
+        self.transfers.insert(token, Transfer::In { place, of: member, tried });
+        self.members[member].under_way += 1;
+        self.members[member].blade.read(token, row, wanted);
+        true
+    }
+
+    // A member has answered.
+    fn take(&mut self, member: usize, Answer { token, result }: Answer) -> Option<Answer> {
+        self.members[member].under_way = self.members[member].under_way.saturating_sub(1);
+        if self.members[member].is_out {
+            return None;
+        }
+        match result {
+            Err(why) => {
+                self.put_out(member, &why);
+                None
+            }
+            Ok(page) => match self.transfers.get_mut(&token)? {
+                Transfer::Out { awaited, kept } => {
+                    *awaited &= !bit(member);
+                    *kept += 1;
+                    let is_done = *awaited == 0;
+                    is_done.then(|| {
+                        self.transfers.remove(&token);
+                        Answer { token, result: Ok(None) }
+                    })
+                }
+                &mut Transfer::In { place, .. } => {
+                    self.transfers.remove(&token);
+                    self.last = Some((token, place, member));
+                    Some(Answer { token, result: Ok(page) })
+                }
+            },
+        }
+    }
+
+    // A member is never asked again; what it had to answer is done without it.
+    fn put_out(&mut self, member: usize, why: &str) {
+        if self.members[member].is_out {
+            return;
+        }
+        self.members[member].is_out = true;
+        if self.copies > 1 {
+            let name = &self.members[member].name;
+            self.news.push(format!("{name} is out, and the run goes on without it: {why}"));
+        }
+        let concerns = |transfer: &Transfer| match transfer {
+            Transfer::Out { awaited, .. } => awaited & bit(member) != 0,
+            Transfer::In { of, .. } => *of == member,
+        };
+        let all = self.transfers.iter().filter(|(_, transfer)| concerns(transfer));
+        let all: Vec<(Token, Transfer)> =
+            all.map(|(&token, &transfer)| (token, transfer)).collect();
+        for (token, transfer) in all {
+            self.goes_on(token, transfer, member, why);
+        }
+    }
+
+    fn goes_on(&mut self, token: Token, transfer: Transfer, without: usize, why: &str) {
+        match transfer {
+            Transfer::Out { awaited, kept } => {
+                let awaited = awaited & !bit(without);
+                if awaited != 0 {
+                    self.transfers.insert(token, Transfer::Out { awaited, kept });
+                    return;
+                }
+                self.transfers.remove(&token);
+                if kept == 0 {
+                    return self.fails(token, why.to_owned());
+                }
+                self.answers.push_back(Answer { token, result: Ok(None) });
+                self.bell.wake();
+            }
+            Transfer::In { place, tried, .. } => {
+                // It has waited already.
+                if !self.ask(token, (place, Wanted::Now), tried | bit(without)) {
+                    self.transfers.remove(&token);
+                    self.fails(token, why.to_owned());
+                }
+            }
+        }
+    }
+
+    // Why no copy of a place is left.
+    fn none_left(&self, place: u32) -> String {
+        let names = (0..self.copies).map(|copy| &*self.members[self.seat(place, copy).0].name);
+        let names: Vec<&str> = names.collect();
+        format!("no blade is left that has the page: {} out", names.join(" and "))
+    }
+}
+
+const fn bit(member: usize) -> Set {
+    1 << member
+}
+
+impl Blade for BladeArray {
+    fn pages(&self) -> u32 {
+        self.pages
+    }
+
+    fn write(&mut self, token: Token, place: u32, bytes: &[u8; PAGE_BYTES]) {
+        let seats = self.seats(place);
+        if seats.is_empty() {
+            let why = self.none_left(place);
+            return self.fails(token, why);
+        }
+        let awaited = seats.iter().fold(0, |set, &(member, _)| set | bit(member));
+        self.transfers.insert(token, Transfer::Out { awaited, kept: 0 });
+        for (member, row) in seats {
+            self.members[member].under_way += 1;
+            self.members[member].blade.write(token, row, bytes);
+        }
+    }
+
+    fn read(&mut self, token: Token, place: u32, wanted: Wanted) {
+        if !self.ask(token, (place, wanted), 0) {
+            let why = self.none_left(place);
+            self.fails(token, why);
+        }
+    }
+
+    fn release(&mut self, places: u32) {
+        let rows = places.div_ceil(STRIPE) / u32::try_from(self.members.len()).unwrap_or(1) + 1;
+        let rows = rows * u32::try_from(self.copies).unwrap_or(1) * STRIPE;
+        for member in self.members.iter_mut().filter(|member| !member.is_out) {
+            member.blade.release(rows.min(member.blade.pages()));
+        }
+    }
+
+    fn flush(&mut self) {
+        self.members.iter_mut().for_each(|member| member.blade.flush());
+    }
+
+    fn next(&mut self) -> Option<Answer> {
+        loop {
+            if let Some(answer) = self.answers.pop_front() {
+                return Some(answer);
+            }
+            let mut is_quiet = true;
+            for member in 0..self.members.len() {
+                while let Some(answer) = self.members[member].blade.next() {
+                    is_quiet = false;
+                    if let Some(answer) = self.take(member, answer) {
+                        return Some(answer);
+                    }
+                }
+            }
+            if is_quiet && self.answers.is_empty() {
+                return None;
+            }
+        }
+    }
+
+    fn distrusts(&mut self, token: Token, why: &str) -> bool {
+        let Some((_, place, member)) = self.last.take().filter(|last| last.0 == token) else {
+            return false;
+        };
+        let why = format!("--far {}: {why}", self.members[member].name);
+        self.put_out(member, &why);
+        self.ask(token, (place, Wanted::Now), bit(member))
+    }
+
+    fn news(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.news)
+    }
+
+    fn bell(&self) -> BorrowedFd<'_> {
+        self.bell.descriptor().as_fd()
+    }
+
+    fn acknowledge(&self) {
+        self.bell.acknowledge();
+    }
+}
+
+#[cfg(test)]
+mod tests;
