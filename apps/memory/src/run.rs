@@ -4,8 +4,9 @@ pub(crate) mod flags;
 
 use std::process::ExitCode;
 
+use blades::Blade;
 use console::{Class, Failure, Output, terminal};
-use farmem::{Blade, Outcome, RunError, Supervisor};
+use farmem::{Outcome, RunError, Supervisor};
 use measure::{InvalidRun, Run};
 use swap::SwapSupervisor;
 use sys::process::Change;

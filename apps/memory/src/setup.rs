@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use blades::Blade;
 use console::{Failure, OutputError};
-use farmem::{Blade, RunConfig, TrapKind};
+use farmem::{RunConfig, TrapKind};
 use measure::{Calibration, Duration, Params, Results, Run, RunResults};
 use serde::Serialize;
 use swap::SwapConfig;

@@ -86,13 +86,9 @@ pub use config::{
     BPF_BUDGET_MIN, BPF_DELAY_MAX_NS, BudgetScope, RunConfig, Tier, TrapKind, batch, pack_name,
 };
 pub use error::RunError;
-pub use far::array::{ArrayError, BladeArray};
-pub use far::memory::MemoryBlade;
-pub use far::{Answer, Blade, PAGE_BYTES, Wanted};
 pub use kind::{EngineKind, ParseEngineError};
 pub use latencies::Latencies;
 pub use layout::{PROCS_MAX, TIERS_MAX};
-pub use paging::blade::Token;
 pub use report::{Observer, Outcome, Retune, Silent, Snapshot};
 pub use shared::{FaultEvent, FaultKind};
 pub use supervisor::{Supervisor, VARIABLE};

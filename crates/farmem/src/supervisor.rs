@@ -19,6 +19,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use blades::Blade;
 use paging::members::Members;
 use paging::reuse::Sampler;
 use sys::bpf::ProcessorBell;
@@ -31,7 +32,7 @@ use super::chores::Chores;
 use super::config::{RunConfig, TrapKind};
 use super::ends::Ends;
 use super::events::Scan;
-use super::far::{Blade, Far};
+use super::far::Far;
 use super::layout::PROCS_MAX;
 use super::report::{Observer, Outcome, Snapshot, Totals};
 use super::signal::{self, SIGCONT, SIGKILL};

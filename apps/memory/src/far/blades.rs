@@ -3,12 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use farmem::{Blade, BladeArray, MemoryBlade};
+use ::blades::{Blade, BladeArray, MemoryBlade, PAGE_BYTES};
 use host::NvmeUri;
 use measure::Duration;
 use sys::event::Waker;
 
-use super::{DiskBlade, FarError, FarUri, PAGE};
+use super::disk::DiskBlade;
+use super::error::FarError;
+use super::uri::FarUri;
+
+const PAGE: u64 = PAGE_BYTES as u64;
 
 /// How long a program waits for a blade that is gone: if it needs it, and if there are copies.
 const PATIENCE: Duration = Duration::from_ms(30_000);

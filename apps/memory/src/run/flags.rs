@@ -81,8 +81,8 @@ pub struct RunFlags {
 
     /// Keep pages beyond local memory on these blades, for real: nvme+tcp://HOST[:PORT]/NQN[/NSID],
     /// a namespace of afar serve or of any other NVMe/TCP target, which the run overwrites; or
-    /// memory:SIZE, memory of afar itself. Pages are striped over several; a namespace that is named
-    /// at several addresses is one blade with as many paths. Times are measured; nothing is delayed
+    /// memory:SIZE, memory of afar itself. Pages are striped over several; a namespace at several
+    /// addresses is one blade with as many paths. Times are measured; nothing is delayed
     #[arg(long, value_name = "URI[,URI]...", value_parser = far_uri, value_delimiter = ',')]
     #[arg(conflicts_with_all = ["rtt", "one_way", "bandwidth", "link", "profile", "like", "tiers"])]
     #[arg(help_heading = LINK)]

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
+use blades::{Answer, PAGE_BYTES, Wanted};
 use paging::blade::{Arrival, Leave, Outcome, Token};
 use paging::page::PageIndex;
 use paging::regions::PAGE;
 use paging::word::{State, Word};
 
-use super::{Answer, Brought, Coming, Leaving, PAGE_BYTES, Wanted, content, sum};
+use super::{Brought, Coming, Leaving, content, sum};
 use crate::RunError;
 use crate::arena::Arena;
 use crate::ring::ticket;

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::sync::atomic::Ordering;
 
+use blades::Wanted;
 use measure::Direction;
 use paging::page::PageIndex;
 use paging::prefetch::Prefetcher;
@@ -14,7 +15,6 @@ use super::{ARRIVED, Due, FETCH, FETCH_FRAME, NEW_FRAME, SPIN_NS, Touch};
 use crate::RunError;
 use crate::config::TrapKind;
 use crate::events::TABLE_FULL;
-use crate::far::Wanted;
 use crate::page_table::NoWord;
 use crate::shared::{FaultEvent, FaultKind};
 use crate::supervisor::Supervisor;
@@ -145,7 +145,8 @@ impl Supervisor<'_> {
         self.log(touch, FaultKind::Fetch, 0, 0, measured);
     }
 
-    /// A page that was fetched ahead is here; the first thread that came to wait for it, if one did.
+    /// A page that was fetched ahead is here, and the first thread that came to wait for it, if one
+    /// did.
     pub(crate) fn fetched_ahead(&mut self, touch: &Touch, joined: Option<Touch>) {
         self.log(touch, FaultKind::Prefetch, 0, 0, 0);
         if let Some(joined) = joined {

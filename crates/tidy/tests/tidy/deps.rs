@@ -41,13 +41,14 @@ macro_rules! app {
 }
 
 #[rustfmt::skip] // one row, one line
-const ROWS: [Row; 43] = [
+const ROWS: [Row; 44] = [
     row("tidy", 10, Only(&[]), "reads text; checks a tree that does not build"),
     row("bench", 9, AllBelow, "measures what the product ships"),
     row("afar", 8, AllBelow, "the applications meet here and nowhere else"),
     row("paper", 7, AllBelow, "a figure of a paper is made of what other applications do"),
     row("memory", 6, Only(app![
-        "farmem", "swap", "paging", "afar-place", "planner", "records", "host", "backend", "nvme"
+        "farmem", "blades", "swap", "paging", "afar-place", "planner", "records", "host",
+        "backend", "nvme"
     ]), "far memory, and the blades it is on"),
     row("disk", 6, Only(app![
         "client", "target", "host", "diskload", "backend", "nvme", "scsi", "workload"
@@ -66,8 +67,9 @@ const ROWS: [Row; 43] = [
     row("diskload", 4, Only(disk!["backend", "host"]), "loads disks, wherever they are"),
     row("host", 3, Only(disk!["backend"]), "reaches disks: knows no target"),
     row("document", 3, Only(&["console", "records", "measure"]), "reads what users write"),
-    row("swap", 4, Only(&["farmem", "paging", "sys", "measure"]), "the kernel's own swapping"),
-    row("farmem", 3, Only(&["paging", "sys", "measure"]), "meets the others through data"),
+    row("swap", 5, Only(&["farmem", "paging", "sys", "measure"]), "the kernel's own swapping"),
+    row("farmem", 4, Only(&["blades", "paging", "sys", "measure"]), "meets others through data"),
+    row("blades", 3, Only(&["paging", "sys"]), "keeps pages: knows neither program nor network"),
     row("paging", 2, Only(&["measure"]), "which pages are local: no clock, no kernel"),
     row("backend", 2, Only(&["sys", "workload", "measure"]), "holds bytes: no network"),
     row("load", 2, Only(&["workload", "sys", "measure"]), "asks servers, times the answers"),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use paging::blade::Token;
 use sys::event::Waker;
 
-use super::{Answer, Blade, PAGE_BYTES, Wanted};
+use super::blade::{Answer, Blade, PAGE_BYTES, Wanted};
 
 /// See the module's description.
 pub struct MemoryBlade {

@@ -27,7 +27,7 @@ use std::sync::Arc;
 use paging::blade::Token;
 use sys::event::Waker;
 
-use super::{Answer, Blade, PAGE_BYTES, Wanted};
+use super::blade::{Answer, Blade, PAGE_BYTES, Wanted};
 
 /// Places that follow each other on one blade: 128 KiB.
 const STRIPE: u32 = 32;

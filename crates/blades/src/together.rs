@@ -1,6 +1,8 @@
 //! Transfers that nobody waits for: neighbours on a disk go as one request.
 
-use farmem::{PAGE_BYTES, Token};
+use paging::blade::Token;
+
+use super::blade::PAGE_BYTES;
 
 /// Pages of a request at most: 128 KiB, which most controllers take as one command.
 const PAGES_MAX: usize = 32;
@@ -15,30 +17,33 @@ struct One {
 
 /// Pages that follow each other on a disk, to be read, or written if there is data.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Together {
-    pub(super) first: u32,
+pub struct Together {
+    /// The place of the first of them.
+    pub first: u32,
     /// Their transfers, in order.
-    pub(super) tokens: Vec<Token>,
-    pub(super) data: Vec<u8>,
+    pub tokens: Vec<Token>,
+    /// What is written, a page for each; empty where they are read.
+    pub data: Vec<u8>,
 }
 
 /// See the module's description.
 #[derive(Default)]
-pub(super) struct Kept(Vec<One>);
+pub struct Kept(Vec<One>);
 
 impl Kept {
     /// A page is to be written.
-    pub(super) fn write(&mut self, token: Token, place: u32, bytes: &[u8; PAGE_BYTES]) {
+    pub fn write(&mut self, token: Token, place: u32, bytes: &[u8; PAGE_BYTES]) {
         self.0.push(One { token, place, page: Some(Box::new(*bytes)) });
     }
 
     /// A page is to be read.
-    pub(super) fn read(&mut self, token: Token, place: u32) {
+    pub fn read(&mut self, token: Token, place: u32) {
         self.0.push(One { token, place, page: None });
     }
 
-    /// All that is kept: reads first.
-    pub(super) fn take(&mut self) -> Vec<Together> {
+    /// All that is kept, reads first; nothing is afterwards.
+    #[must_use]
+    pub fn take(&mut self) -> Vec<Together> {
         let mut all = std::mem::take(&mut self.0);
         all.sort_by_key(|one| (one.page.is_some(), one.place));
         let follows = |one: &One, next: &One| {

@@ -1,0 +1,157 @@
+//! A namespace behind a network as a blade.
+
+use std::collections::VecDeque;
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use backend::{Operation, Request};
+use blades::{Answer, Blade, Kept, PAGE_BYTES, Together, Token, Wanted};
+use host::{Disk, DiskConfig, DiskEvent, DiskPath, HostConfig, NvmeUri};
+use measure::Duration;
+use nvme::Nqn;
+use sys::event::Waker;
+
+use super::error::FarError;
+
+/// Who runs say that they are.
+const HOST: &str = "nqn.2026-11.local.afar:run";
+const PAGE: u64 = PAGE_BYTES as u64;
+const KEEP_ALIVE_MS: u32 = 10_000;
+const IO_TIMEOUT: Duration = Duration::from_ms(10_000);
+const RECONNECT_DELAY: Duration = Duration::from_ms(1_000);
+
+/// A namespace whose blocks hold pages.
+pub(super) struct DiskBlade {
+    disk: Arc<Disk>,
+    uri: String,
+    pages: u32,
+    told: Arc<Told>,
+    kept: Kept,
+}
+
+/// What threads of the disk tell the supervisor's.
+struct Told {
+    answers: Mutex<VecDeque<Answer>>,
+    bell: Arc<Waker>,
+}
+
+impl Told {
+    fn tell(&self, answer: Answer) {
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        // Who takes answers takes all there are.
+        let is_first = answers.is_empty();
+        answers.push_back(answer);
+        drop(answers);
+        if is_first {
+            self.bell.wake();
+        }
+    }
+}
+
+impl DiskBlade {
+    /// Reaches a namespace over these paths, of which at least one must be there; `bell` rings when
+    /// it has answered.
+    pub(super) fn attach(
+        paths: &[(&NvmeUri, &str)],
+        timeout: Duration,
+        bell: Arc<Waker>,
+    ) -> Result<Self, FarError> {
+        let uri = paths.iter().map(|path| path.1).collect::<Vec<_>>().join(",");
+        let host = Nqn::new(HOST).expect("the name is short");
+        let host = HostConfig { keep_alive_ms: KEEP_ALIVE_MS, ..HostConfig::named(host) };
+        let path = |&(target, _): &(&NvmeUri, &str)| DiskPath::Nvme(target.clone(), host.clone());
+        let config = DiskConfig {
+            paths: paths.iter().map(path).collect(),
+            queues: 1,
+            depth: 256,
+            reconnect_delay: RECONNECT_DELAY,
+            loss_timeout: timeout,
+            io_timeout: IO_TIMEOUT,
+            trusts_identity: false,
+        };
+        let disk = Disk::attach(config, Box::new(|_event: DiskEvent<'_>| {}))
+            .map_err(|source| FarError::Connect { uri: uri.clone(), source })?;
+        let geometry = disk.geometry();
+        let block = 1 << geometry.block_shift;
+        if block > PAGE {
+            return Err(FarError::Blocks { uri, bytes: block });
+        }
+        let pages = u32::try_from(geometry.bytes() / PAGE).unwrap_or(u32::MAX);
+        let told = Arc::new(Told { answers: Mutex::default(), bell });
+        Ok(Self { disk: Arc::new(disk), uri, pages, told, kept: Kept::default() })
+    }
+
+    /// The name of it.
+    pub(super) fn uri(&self) -> &str {
+        &self.uri
+    }
+
+    pub(super) const fn disk(&self) -> &Arc<Disk> {
+        &self.disk
+    }
+
+    // Begins a transfer of pages that follow each other on the disk.
+    fn ask(&self, first: u32, tokens: Vec<Token>, data: &[u8]) {
+        let (told, uri) = (Arc::clone(&self.told), self.uri.clone());
+        let is_read = data.is_empty();
+        let operation = if is_read { Operation::Read } else { Operation::Write { forced: false } };
+        let length = tokens.len() as u64 * PAGE;
+        let request = Request { operation, offset: u64::from(first) * PAGE, length };
+        let done = move |result: Result<&[u8], backend::Failure>| {
+            let fail = |why: String| Err(format!("--far {uri}: {why}"));
+            for (number, token) in tokens.into_iter().enumerate() {
+                let at = number * PAGE_BYTES;
+                let result = match &result {
+                    Ok(_) if !is_read => Ok(None),
+                    Ok(bytes) => match bytes.get(at..).and_then(<[u8]>::first_chunk) {
+                        Some(page) => Ok(Some(Box::new(*page))),
+                        None => fail(format!("it answered with {} bytes", bytes.len())),
+                    },
+                    Err(failure) => fail(failure.to_string()),
+                };
+                told.tell(Answer { token, result });
+            }
+        };
+        self.disk.submit(request, data, Box::new(done));
+    }
+}
+
+impl Blade for DiskBlade {
+    fn pages(&self) -> u32 {
+        self.pages
+    }
+
+    fn write(&mut self, token: Token, place: u32, bytes: &[u8; PAGE_BYTES]) {
+        self.kept.write(token, place, bytes);
+    }
+
+    fn read(&mut self, token: Token, place: u32, wanted: Wanted) {
+        match wanted {
+            Wanted::Now => self.ask(place, vec![token], &[]),
+            Wanted::Ahead => self.kept.read(token, place),
+        }
+    }
+
+    fn flush(&mut self) {
+        for Together { first, tokens, data } in self.kept.take() {
+            self.ask(first, tokens, &data);
+        }
+    }
+
+    fn release(&mut self, places: u32) {
+        // A blade that does not take it back has it until it is written again.
+        let _kept = self.disk.discard(0, u64::from(places) * PAGE);
+    }
+
+    fn next(&mut self) -> Option<Answer> {
+        self.told.answers.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    }
+
+    fn bell(&self) -> BorrowedFd<'_> {
+        self.told.bell.descriptor().as_fd()
+    }
+
+    fn acknowledge(&self) {
+        self.told.bell.acknowledge();
+    }
+}
