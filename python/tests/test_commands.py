@@ -253,6 +253,11 @@ def test_a_run_that_proves_nothing_is_an_error_with_its_record(root):
     assert allowed.exit_status == 0
 
 
+def test_a_gate_that_does_not_pass_is_an_error_of_its_own():
+    assert afar.errors.of_status(5) is afar.AboveError
+    assert afar.errors.of_status(6) is afar.UndecidedError
+
+
 def test_a_program_that_is_not_there_is_no_run(root):
     with pytest.raises(afar.ProgramMissingError, match="no-such-program"):
         afar.run(["no-such-program"])

@@ -140,7 +140,7 @@ fn an_interrupted_sweep_says_so_and_goes_on() {
     let before = experiment.rows().len();
     let (cells, runs) = (cell_count(), 2 * cell_count());
     assert!((1..runs).contains(&before), "{before}");
-    let plan = experiment.run(&["--dry-run"], 0).text();
+    let plan = experiment.run(&["--print"], 0).text();
     let first = format!("{cells} cells in 2 blocks: {runs} runs, {before} of them done\n");
     assert!(plan.starts_with(&first), "{plan}");
     assert!(plan.contains("time left: about "), "{plan}");
@@ -149,6 +149,44 @@ fn an_interrupted_sweep_says_so_and_goes_on() {
     assert!(table.contains("slowdown against local (of=peak)\n"), "{table}");
     assert_eq!(table.contains("\nnative without huge pages: "), cells == 5, "{table}");
     assert!(experiment.left().is_empty());
+}
+
+/// A workload whose figure is 100, and something else under afar, in 5 blocks.
+fn gated(name: &str, figure: &str) -> Experiment {
+    let experiment = Experiment::new(name, "");
+    let count = experiment.directory.join("count");
+    let count = count.to_str().expect("paths here are text");
+    // Two cells run under afar in each block.
+    let script = format!(
+        "{WEIGHT}; f=100; if [ -n \\\"$AFAR_SUPERVISOR\\\" ]; then touch {count}; \
+         b=$(($(wc -l < {count}) / 2)); echo x >> {count}; {figure}; fi; echo figure $f"
+    );
+    let text = format!(
+        "{ANYWHERE}[workload]\ncommand = [\"sh\", \"-c\", \"{script}\"]\n[metric]\n\
+         pattern = \"figure ([0-9]+)\"\n[matrix]\nlocal = [\"50%\"]\n"
+    );
+    fs::write(&experiment.file, text).expect("the scratch directory can be written to");
+    experiment
+}
+
+#[test]
+fn a_gate_opens_only_for_what_is_decided_and_fast_enough() {
+    if !usable("bpf", "sweep::gate") {
+        return;
+    }
+    for (name, figure, status, said) in [
+        ("within", "f=102", 0, ""),
+        ("above", "f=120", 5, "--fail-above 5%: 1 of 1 cells are slower than that"),
+        ("open", "f=$((100 + b % 2 * 20))", 6, "--fail-above 5%: 1 of 1 cells are not decided"),
+        ("invalid", "[ $b = 3 ] && f=none; true", 1, "it printed no figure"),
+    ] {
+        let experiment = gated(name, figure);
+        let ended = experiment.run(&["--fail-above", "5%", "--csv", "-"], status);
+        assert!(ended.stderr.contains(said), "{name}: {}", ended.stderr);
+        assert_eq!(ended.text().lines().count(), cell_count(), "the table comes anyway");
+        // The answer of a sweep that has run is the same, and no gate is shut without one.
+        experiment.run(&["--fail-above", "25%"], if status == 1 { 1 } else { 0 });
+    }
 }
 
 /// A workload that does something else under afar.

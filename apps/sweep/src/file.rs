@@ -105,6 +105,16 @@ pub enum Better {
     Higher,
 }
 
+impl Better {
+    /// As it is written in an experiment.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Lower => "lower",
+            Self::Higher => "higher",
+        }
+    }
+}
+
 /// Values of each axis; everything is combined with everything.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -317,6 +327,16 @@ impl Sweep {
             }
         }
         Ok(())
+    }
+
+    /// The most that other programs may have kept busy, as it is written.
+    pub(crate) fn others_max(&self) -> &str {
+        &self.others_max
+    }
+
+    /// The most that other guests may have taken, as it is written.
+    pub(crate) fn stolen_max(&self) -> &str {
+        &self.stolen_max
     }
 
     /// A run that takes longer has failed.

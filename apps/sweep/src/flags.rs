@@ -43,9 +43,14 @@ pub struct SweepFlags {
     #[arg(long, conflicts_with = "find")]
     pub(crate) table: bool,
 
-    /// Print what would be run and how long that may take
+    /// Exit with a status of its own unless every cell is slowed down by at most this share: 5 if
+    /// one is slower for sure, 6 if one is not decided. For continuous integration
+    #[arg(long, value_name = "SHARE", conflicts_with = "find")]
+    pub(crate) fail_above: Option<String>,
+
+    /// Print what would be run, with every setting, and how long that may take; run nothing
     #[arg(long)]
-    pub(crate) dry_run: bool,
+    pub(crate) print: bool,
 
     /// No live line, and no word of runs that fail before the end
     #[arg(long, short)]
@@ -91,5 +96,6 @@ is below 1, because far memory makes no program faster.
 
 A run that is invalid (see afar run) has no figure: tables and JSON have the reason in its place.
 
-Exit status: 0 every run has a figure; 1 some failed; 4 some are invalid; 2 bad usage; 130
-interrupted."#;
+Exit status: 0 every run has a figure; 1 some failed; 2 bad usage; 4 some are invalid; with
+--fail-above, 5 a cell is slower than that with its whole interval, 6 a cell is undecided, disturbed
+or implausible; 130 interrupted. What is slower for sure comes before 1 and 4, those before 6."#;

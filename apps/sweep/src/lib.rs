@@ -11,17 +11,19 @@
 mod file;
 mod find;
 mod flags;
+mod gate;
 mod json;
 mod matrix;
+mod plan;
 mod row;
 mod table;
+mod time;
 mod trial;
 mod trouble;
 mod whole;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use console::{Class, Classed, Failure, Line, Output, terminal};
 use experiment::journal::{self, Header, Journal};
@@ -39,6 +41,8 @@ pub use trouble::NotKept;
 pub use whole::{in_block, waits};
 
 use find::{Edge, Requirement};
+use gate::{Closed, Gate, GateError};
+use time::{clock, mean_s};
 
 pub(crate) use experiment::journal::JournalError;
 pub(crate) use file::FileError;
@@ -56,6 +60,8 @@ pub(crate) enum SweepError {
     TwoAnswers,
     #[error("--find {0}: give a share above 0, such as 5%")]
     Bound(String),
+    #[error(transparent)]
+    Gate(#[from] GateError),
     #[error("{}: matrix has no values; give some, or use --find", path.display())]
     NoMatrix { path: PathBuf },
 }
@@ -76,6 +82,8 @@ impl Classed for SweepError {
 pub fn sweep(flags: &SweepFlags) -> Result<ExitCode, Failure> {
     let (sweep, text) = Sweep::read(&flags.experiment).map_err(SweepError::from)?;
     let bound = flags.find.as_deref().map(bound).transpose()?;
+    let gate = flags.fail_above.as_deref().map(|text| Gate::new(text, sweep.repetitions));
+    let gate = gate.transpose().map_err(SweepError::from)?;
     let mut cells = matrix::cells(&sweep);
     // Where there are none, and in a search, it would say nothing.
     let has_huge_pages = bound.is_none() && sys::huge::may_be();
@@ -85,10 +93,13 @@ pub fn sweep(flags: &SweepFlags) -> Result<ExitCode, Failure> {
     }
     let directory = flags.output.clone().unwrap_or_else(|| beside(&flags.experiment));
     let header = Header { allow_unmanaged: flags.allow_unmanaged, ..header(&sweep, text, &cells) };
-    if flags.dry_run {
+    if flags.print {
         let known = directory.join("sweep.json").exists();
         let rows = if known { open(&directory, &header)?.rows } else { Vec::new() };
-        terminal::answer(&plan(&sweep, &cells, &rows))?;
+        terminal::answer(&match &flags.find {
+            Some(bound) => plan::search(&sweep, bound, &rows),
+            None => plan::matrix(&sweep, &cells, &rows),
+        })?;
         return Ok(ExitCode::SUCCESS);
     }
     let outputs = outputs(flags)?;
@@ -126,7 +137,8 @@ pub fn sweep(flags: &SweepFlags) -> Result<ExitCode, Failure> {
             return Ok(Class::Interrupted.into());
         }
     };
-    answered((flags, outputs), (&header, &sweep), &cells, &run.journal.rows, answer)
+    let how = (flags, outputs, gate.as_ref());
+    answered(how, (&header, &sweep), &cells, &run.journal.rows, answer)
 }
 
 // Where JSON and CSV go, if they are wanted.
@@ -142,7 +154,7 @@ fn outputs(flags: &SweepFlags) -> Result<[Option<Output>; 2], Failure> {
 
 // Prints the answer of a search, or that of the matrix, and says how the runs ended.
 fn answered(
-    (flags, [json, csv]): (&SweepFlags, [Option<Output>; 2]),
+    (flags, [json, csv], gate): (&SweepFlags, [Option<Output>; 2], Option<&Gate>),
     (header, sweep): (&Header, &Sweep),
     cells: &[Cell],
     rows: &[Row],
@@ -160,13 +172,20 @@ fn answered(
     if let Some(disturbed) = disturbed(rows).filter(|_| !flags.quiet) {
         terminal::say(&disturbed);
     }
-    Ok(if rows.iter().any(|row| row.invalid.is_some()) {
-        Class::Invalid.into()
-    } else if rows.iter().any(|row| row.value.is_none()) {
-        Class::Failed.into()
-    } else {
-        ExitCode::SUCCESS
-    })
+    ended(rows, gate.and_then(|gate| gate.closed(&findings)))
+}
+
+// What is slower for sure is so whatever the other runs came to; what is not decided comes last.
+fn ended(rows: &[Row], closed: Option<Closed>) -> Result<ExitCode, Failure> {
+    if let Some(above @ Closed::Above { .. }) = closed {
+        return Err(above.into());
+    }
+    let is_invalid = rows.iter().any(|row| row.invalid.is_some());
+    if is_invalid || rows.iter().any(|row| row.value.is_none()) {
+        let class = if is_invalid { Class::Invalid } else { Class::Failed };
+        return Ok(class.into());
+    }
+    closed.map_or(Ok(ExitCode::SUCCESS), |open| Err(open.into()))
 }
 
 /// What the runs in the directory of a sweep say, as `afar sweep --json` has it: every cell that
@@ -198,9 +217,7 @@ fn open(directory: &Path, header: &Header) -> Result<Journal<Row>, SweepError> {
 }
 
 fn bound(text: &str) -> Result<f64, SweepError> {
-    let share: Option<f64> = text.strip_suffix('%').and_then(|share| share.trim().parse().ok());
-    let share = share.filter(|share| share.is_finite() && *share > 0.0);
-    share.map(|share| 1.0 + share / 100.0).ok_or_else(|| SweepError::Bound(text.to_owned()))
+    gate::share(text).ok_or_else(|| SweepError::Bound(text.to_owned()))
 }
 
 // `experiment.toml` keeps its results in `experiment.sweep`.
@@ -222,27 +239,6 @@ fn header(sweep: &Sweep, experiment: String, cells: &[Cell]) -> Header {
     }
 }
 
-// What would be run, and how long that may take.
-fn plan(sweep: &Sweep, cells: &[Cell], rows: &[Row]) -> String {
-    let runs = cells.len() * sweep.repetitions as usize;
-    let names: String = cells.iter().map(|cell| format!("  {}\n", cell.name())).collect();
-    let is_ours = |row: &&Row| cells.iter().any(|cell| cell.name() == row.cell);
-    let done = rows.iter().filter(is_ours).count();
-    let left = (runs - done.min(runs)) as f64;
-    let time = match mean_s(rows) {
-        Some(mean) => format!("about {}", clock(mean * left)),
-        None => "unknown until the first run has ended".to_owned(),
-    };
-    // If every run is repeated.
-    let limit = clock(sweep.timeout().as_secs_f64() * left * f64::from(sweep.attempts));
-    format!(
-        "{} cells in {} blocks: {runs} runs, {done} of them done\n{names}time left: {time}, at \
-         most {limit}\n",
-        cells.len(),
-        sweep.repetitions
-    )
-}
-
 // What else the machine did, if that is worth a line.
 fn disturbed(rows: &[Row]) -> Option<String> {
     let repeated = rows.iter().filter(|row| row.repeated_count > 0).count();
@@ -259,22 +255,6 @@ fn disturbed(rows: &[Row]) -> Option<String> {
              work; those kept were not disturbed\n"
         )),
         None => None,
-    }
-}
-
-fn mean_s(rows: &[Row]) -> Option<f64> {
-    // Those before the one that was kept took as long.
-    let of = |row: &Row| row.elapsed_ns as f64 / 1e9 * f64::from(row.repeated_count + 1);
-    let sum: f64 = rows.iter().map(of).sum();
-    (!rows.is_empty()).then(|| sum / rows.len() as f64)
-}
-
-fn clock(seconds: f64) -> String {
-    let whole = Duration::from_secs_f64(seconds.clamp(0.0, 1e9)).as_secs();
-    match (whole / 3600, whole / 60 % 60, whole % 60) {
-        (0, 0, seconds) => format!("{seconds} s"),
-        (0, minutes, seconds) => format!("{minutes} min {seconds:02} s"),
-        (hours, minutes, _) => format!("{hours} h {minutes:02} min"),
     }
 }
 
@@ -472,10 +452,5 @@ mod tests {
         for wrong in ["5", "0%", "-1%", "x%", "%"] {
             assert!(bound(wrong).is_err(), "{wrong}");
         }
-    }
-
-    #[test]
-    fn clock_is_as_fine_as_it_needs_to_be() {
-        assert_eq!([5.0, 65.0, 3700.0].map(clock), ["5 s", "1 min 05 s", "1 h 01 min"]);
     }
 }

@@ -17,6 +17,10 @@ pub enum Class {
     Environment,
     /// Too little of a program's memory was managed for a conclusion.
     Invalid,
+    /// A measured figure is surely beyond the bound that the user gave.
+    Above,
+    /// The measured figures do not tell on which side of that bound they are.
+    Undecided,
     /// afar failed around a program that may be sound.
     Ours,
     /// The program to run is no executable.
@@ -51,6 +55,8 @@ impl Class {
             Self::Usage => 2,
             Self::Environment => 3,
             Self::Invalid => 4,
+            Self::Above => 5,
+            Self::Undecided => 6,
             Self::Ours => 125,
             Self::NotExecutable => 126,
             Self::NotFound => 127,
@@ -115,6 +121,7 @@ mod tests {
     fn statuses_are_those_of_shells() {
         let classes = [Class::Failed, Class::Usage, Class::Environment, Class::Invalid];
         assert_eq!(classes.map(Class::status), [1, 2, 3, 4]);
+        assert_eq!([Class::Above, Class::Undecided].map(Class::status), [5, 6]);
         let classes = [Class::Ours, Class::NotExecutable, Class::NotFound, Class::Interrupted];
         assert_eq!(classes.map(Class::status), [125, 126, 127, 130]);
         assert_eq!(Class::Signalled(9).status(), 137);

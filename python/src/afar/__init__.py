@@ -8,6 +8,7 @@ from ._binary import find_binary
 from ._calls import Run
 from .commands import bench, loop, plan, predict, report, run, sim, sweep
 from .errors import (
+    AboveError,
     AfarError,
     BinaryMissingError,
     FailedError,
@@ -18,6 +19,7 @@ from .errors import (
     ProgramMissingError,
     SignalledError,
     StoppedError,
+    UndecidedError,
     UsageError,
 )
 from .records import Record, read
@@ -25,6 +27,7 @@ from .serving import Target, serve
 from .tables import Table
 
 __all__ = [
+    "AboveError",
     "AfarError",
     "BinaryMissingError",
     "FailedError",
@@ -39,6 +42,7 @@ __all__ = [
     "StoppedError",
     "Table",
     "Target",
+    "UndecidedError",
     "UsageError",
     "bench",
     "find_binary",

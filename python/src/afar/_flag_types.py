@@ -65,6 +65,7 @@ class SweepFlags(TypedDict, total=False):
     find: Share
     allow_unmanaged: bool
     csv: Path
+    fail_above: Share
 
 
 class SimFlags(TypedDict, total=False):

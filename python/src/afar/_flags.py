@@ -43,6 +43,7 @@ FLAGS: Dict[str, Dict[str, Tuple[str, str]]] = {
         "find": ("--find", "SHARE"),
         "allow_unmanaged": ("--allow-unmanaged", ""),
         "csv": ("--csv", "FILE"),
+        "fail_above": ("--fail-above", "SHARE"),
     },
     "sim": {
         "sensitivity": ("--sensitivity", ""),

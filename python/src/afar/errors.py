@@ -10,6 +10,7 @@ import shlex
 from typing import ClassVar, Dict, Optional, Sequence, Type
 
 __all__ = [
+    "AboveError",
     "AfarError",
     "BinaryMissingError",
     "FailedError",
@@ -20,6 +21,7 @@ __all__ = [
     "ProgramMissingError",
     "SignalledError",
     "StoppedError",
+    "UndecidedError",
     "UsageError",
 ]
 
@@ -68,6 +70,18 @@ class InvalidError(AfarError):
     exit_class = "invalid"
 
 
+class AboveError(AfarError):
+    """A cell is surely slower than ``fail_above`` of a sweep allows (5)."""
+
+    exit_class = "above"
+
+
+class UndecidedError(AfarError):
+    """Runs do not tell whether a cell is slower than ``fail_above`` allows (6)."""
+
+    exit_class = "undecided"
+
+
 class InternalError(AfarError):
     """afar itself failed around a program that may be sound (125)."""
 
@@ -111,6 +125,8 @@ _BY_STATUS: Dict[int, Type[AfarError]] = {
     2: UsageError,
     3: MachineError,
     4: InvalidError,
+    5: AboveError,
+    6: UndecidedError,
     125: InternalError,
     126: NotExecutableError,
     127: ProgramMissingError,
