@@ -2,7 +2,14 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+
+/// How answers are printed where no page is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    Text,
+    Md,
+}
 
 /// Say what records come to, in words and pictures
 ///
@@ -33,6 +40,10 @@ pub struct ReportFlags {
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 
+    /// How answers are printed: text, or Markdown for a pull request
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: Format,
+
     /// Compare two records of the same kind, figure by figure
     #[arg(long)]
     pub(crate) compare: bool,
@@ -52,5 +63,6 @@ Examples:
   afar sweep examples/redis.toml --find 5% --json need.json && afar report need.json
   afar report run.json faults.parquet -o run.html
   afar report --compare before.json after.json -o both.html --png pictures
+  afar report --format md redis.json > summary.md
 
 Exit status: 0 written; 1 a picture could not be drawn; 2 bad usage, or no record.";

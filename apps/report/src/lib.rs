@@ -21,6 +21,7 @@ mod context;
 mod error;
 mod flags;
 mod json;
+mod markdown;
 mod network;
 mod page;
 mod raster;
@@ -49,6 +50,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use flags::Format;
 pub use flags::ReportFlags;
 pub use source::OfSweep;
 
@@ -84,8 +86,11 @@ pub fn report(flags: &ReportFlags, of_sweep: OfSweep<'_>) -> Result<ExitCode, Fa
     }
     let is_file =
         [&flags.output, &flags.json, &flags.svg, &flags.png].iter().any(|path| path.is_some());
-    if !is_file {
-        terminal::answer(&text(&report))?;
+    if !is_file || flags.format == Format::Md {
+        terminal::answer(&match flags.format {
+            Format::Text => text(&report),
+            Format::Md => markdown::text(&report),
+        })?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -239,6 +239,7 @@ class ReportFlags(TypedDict, total=False):
     output: Path
     svg: Path
     png: Path
+    format: Text
     compare: bool
     bound: Share
     title: Text

@@ -199,6 +199,7 @@ FLAGS: Dict[str, Dict[str, Tuple[str, str]]] = {
         "output": ("--output", "FILE"),
         "svg": ("--svg", "DIR"),
         "png": ("--png", "DIR"),
+        "format": ("--format", "FORMAT"),
         "compare": ("--compare", ""),
         "bound": ("--bound", "SHARE"),
         "title": ("--title", "TEXT"),

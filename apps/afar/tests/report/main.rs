@@ -110,6 +110,10 @@ fn without_a_file_the_answer_is_printed() {
     ] {
         assert!(said.contains(wanted), "{wanted} is missing in {said}");
     }
+    let output = afar(&["report", "--format", "md", text(&made::findings(&directory))]);
+    let said = String::from_utf8(output.stdout).expect("text");
+    assert!(said.starts_with("### ") && said.contains("\n**redis-server stays within"), "{said}");
+    assert!(said.contains("\n|---|---:|") && said.contains("fast enough"), "{said}");
     let strict = afar(&["report", text(&made::findings(&directory)), "--bound", "0.5%"]);
     let said = String::from_utf8(strict.stdout).expect("text");
     assert!(said.contains("within 0.5 % of its speed with 75 % of its memory local"), "{said}");
