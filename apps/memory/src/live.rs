@@ -27,6 +27,11 @@ impl LiveLine {
         Line::if_watched().map(|line| Self { last: None, line })
     }
 
+    /// Takes the line away, until it is drawn again.
+    pub(crate) fn clear(&mut self) {
+        self.line.clear();
+    }
+
     /// Draws the line anew when it is time to.
     pub(crate) fn update(&mut self, snapshot: &Snapshot) {
         let now = Look { elapsed_ns: snapshot.elapsed_ns, fault_count: snapshot.fault_count };

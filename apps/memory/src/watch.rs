@@ -1,5 +1,6 @@
 //! Who watches a run: the live line, the record of faults, the control socket.
 
+use console::terminal;
 use farmem::{FaultEvent, Observer, Retune, Snapshot};
 
 use crate::control::Control;
@@ -27,5 +28,10 @@ impl Observer for Watch {
         if let Some(recorder) = &mut self.recorder {
             recorder.take(faults);
         }
+    }
+
+    fn news(&mut self, text: &str) {
+        self.live.iter_mut().for_each(LiveLine::clear);
+        terminal::say(&format!("afar run: {text}\n"));
     }
 }

@@ -56,11 +56,10 @@ impl Kept {
 }
 
 fn together(run: &[One]) -> Together {
-    Together {
-        first: run[0].place,
-        tokens: run.iter().map(|one| one.token).collect(),
-        data: run.iter().filter_map(|one| one.page.as_ref()).flat_map(|page| **page).collect(),
-    }
+    let pages = || run.iter().filter_map(|one| one.page.as_deref());
+    let mut data = Vec::with_capacity(pages().count() * PAGE_BYTES);
+    pages().for_each(|page| data.extend_from_slice(page));
+    Together { first: run[0].place, tokens: run.iter().map(|one| one.token).collect(), data }
 }
 
 #[cfg(test)]

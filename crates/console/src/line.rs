@@ -65,13 +65,21 @@ impl Line {
             Place::Reader => terminal::say(&format!("{MARK}{}\n", text.trim())),
         }
     }
+
+    /// Erases it, until it is drawn again.
+    pub fn clear(&mut self) {
+        if let Place::Terminal { drawn } = &mut self.place
+            && std::mem::take(drawn)
+            && is_ours()
+        {
+            terminal::say(ERASE);
+        }
+    }
 }
 
 impl Drop for Line {
     fn drop(&mut self) {
-        if matches!(self.place, Place::Terminal { drawn: true }) && is_ours() {
-            terminal::say(ERASE);
-        }
+        self.clear();
     }
 }
 

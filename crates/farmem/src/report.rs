@@ -62,6 +62,11 @@ pub trait Observer {
     fn faults(&mut self, faults: &[FaultEvent]) {
         let _ = faults;
     }
+
+    /// Called with what people should know at once; it is among the warnings of the run, too.
+    fn news(&mut self, text: &str) {
+        let _ = text;
+    }
 }
 
 /// A watcher that does not look.

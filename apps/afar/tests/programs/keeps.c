@@ -162,4 +162,16 @@ static void and_executes(void)
     CHECK(0);
 }
 
-MAIN(CASE(alone), CASE(together), CASE(and_executes))
+// Eight threads, and then one in what the process executes.
+static void all(void)
+{
+    pthread_t threads[THREADS * 2];
+    for (long i = 0; i < THREADS * 2; i++)
+        CHECK(pthread_create(&threads[i], 0, run_in_thread, (void *)(i + 20)) == 0);
+    for (int i = 0; i < THREADS * 2; i++)
+        CHECK(pthread_join(threads[i], 0) == 0);
+    execl("/proc/self/exe", "keeps", "alone", (char *)0);
+    CHECK(0);
+}
+
+MAIN(CASE(alone), CASE(together), CASE(and_executes), CASE(all))

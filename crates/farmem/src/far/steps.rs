@@ -74,7 +74,10 @@ impl Supervisor<'_> {
             self.answered(answer)?;
         }
         let news = self.faults.far.as_mut().map(|far| far.blade.news());
-        news.into_iter().flatten().for_each(|text| self.books.totals.warn(&text));
+        for text in news.into_iter().flatten() {
+            self.books.totals.warn(&text);
+            self.observer.news(&text);
+        }
         self.serve_waiting();
         Ok(())
     }

@@ -1,6 +1,8 @@
 //! Memory that is far for real: every byte is what the program wrote, whoever has it meanwhile, and
 //! a blade that has lost it ends the program.
 
+mod rounds;
+#[path = "../support/mod.rs"]
 mod support;
 
 use std::thread::sleep;
@@ -248,8 +250,9 @@ fn one_blade_of_several_is_done_without() {
         let own = ["--far", &uri, "--replicas", "2", "--far-timeout", "2s", "--json", &path];
         let flags = [&LOCAL[..], &own].concat();
         let until = scratch(&format!("far-copies-{name}.until"));
+        let _none = std::fs::remove_file(&until);
         let endless = keeps("alone", "11").env("KEEPS_STEPS", "1000000000");
-        let running = endless.env("KEEPS_UNTIL", &until).under_afar(&flags).start();
+        let mut running = endless.env("KEEPS_UNTIL", &until).under_afar(&flags).start();
         sleep(Duration::from_millis(700));
         let [(mut killed, at, nqn), second, third] = blades;
         killed.iter().for_each(|blade| blade.signal("KILL"));
@@ -258,6 +261,7 @@ fn one_blade_of_several_is_done_without() {
             let words = [AFAR, "serve", &format!("{nqn}=memory:128MiB"), "--nvme", &at];
             Launch::new(words).serve()
         });
+        running.wait_for("is out, and the run goes on without it");
         std::fs::write(&until, "").expect("the scratch directory can be written to");
         let ended = running.wait().expect(0, name);
         let text = std::fs::read_to_string(&record).expect("the run has a record");
