@@ -206,10 +206,10 @@ impl Totals {
         }
     }
 
-    /// An event has ended, as far as that was seen.
-    pub(crate) fn ended(&mut self, event: &FaultEvent) {
-        if event.kind == FaultKind::Fetch && event.measured_ns > 0 {
-            let total_ns = u64::from(event.measured_ns) + self.constant_ns;
+    /// An event has ended after so long, as far as that was seen.
+    pub(crate) fn ended(&mut self, event: &FaultEvent, measured_ns: u64) {
+        if event.kind == FaultKind::Fetch && measured_ns > 0 {
+            let total_ns = measured_ns + self.constant_ns;
             let (wait, requested) = (event.wait_ns, event.requested_ns);
             self.latencies.record(Some(total_ns), wait, requested);
         }

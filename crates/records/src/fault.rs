@@ -45,7 +45,7 @@ pub struct Fault {
     pub wait_ns: u32,
     /// Nanoseconds that the fault should take.
     pub requested_ns: u32,
-    /// Nanoseconds that it took.
+    /// Nanoseconds that it took; the largest number if it was more (4.3 s).
     pub measured_ns: u32,
 }
 

@@ -48,7 +48,7 @@ impl Supervisor<'_> {
     pub(crate) fn tell_ends(&mut self, now_ns: u64) {
         let mut recorded = Vec::new();
         while let Some(event) = self.upkeep.ends.pop(&self.kernel.tables, now_ns) {
-            self.books.totals.ended(&event);
+            self.books.totals.ended(&event, u64::from(event.measured_ns));
             if self.config.record && self.upkeep.sampler.is_none() {
                 recorded.push(event);
             }
@@ -141,8 +141,13 @@ impl Supervisor<'_> {
 
     /// Takes one event that is not in the log.
     pub(crate) fn keep(&mut self, event: &FaultEvent) {
+        self.keep_measured(event, u64::from(event.measured_ns));
+    }
+
+    /// As [`keep`](Self::keep), of a fault that may have taken longer than an event can say.
+    pub(crate) fn keep_measured(&mut self, event: &FaultEvent, measured_ns: u64) {
         self.note(event);
-        self.books.totals.ended(event);
+        self.books.totals.ended(event, measured_ns);
         if self.upkeep.sampler.is_some() {
             self.watched(event);
         } else if self.config.record {

@@ -389,6 +389,6 @@ impl Supervisor<'_> {
             requested_ns: short(requested),
             measured_ns: short(measured),
         };
-        self.keep(&event);
+        self.keep_measured(&event, measured);
     }
 }
