@@ -4,6 +4,7 @@
 //! ```text
 //! NvmeUri ─► Controller (admin queue, keep-alive) ─► Queue ─► Ended
 //! NvmeUri... ─► Disk (reconnects, several paths) ─► read, write, flush
+//! Reservation ─► a namespace for one host alone
 //! discover: what can be connected to at an address
 //! identify: what a controller and its namespaces say of themselves
 //! ```
@@ -37,6 +38,7 @@ mod pipe;
 mod post;
 mod queue;
 mod reach;
+mod reserve;
 mod shared;
 mod uri;
 mod ways;
@@ -56,5 +58,6 @@ pub(crate) use piece::{Piece, Shape};
 pub(crate) use pipe::{Moved, Pipe};
 pub(crate) use reach::{Found, Heard, Keeper, Pending};
 pub use reach::{Queue, Reached};
+pub use reserve::{Reservation, Taken};
 pub(crate) use uri::address_of;
 pub use uri::{NvmeUri, NvmeUriError};

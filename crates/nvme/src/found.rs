@@ -171,6 +171,12 @@ impl FoundController {
         self.optional_commands & controller::ONCS_WRITE_ZEROES != 0
     }
 
+    /// ONCS: namespaces can be reserved.
+    #[must_use]
+    pub const fn has_reservations(&self) -> bool {
+        self.optional_commands & controller::ONCS_RESERVATIONS != 0
+    }
+
     /// VWC: what was written may be lost with the power until it is flushed.
     #[must_use]
     pub const fn has_volatile_cache(&self) -> bool {

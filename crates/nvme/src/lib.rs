@@ -71,6 +71,9 @@ pub use pdu::{
 };
 pub use property::{Change, Properties};
 pub use queue::{Arrival, ConnectRequest, Queue, QueueLimits, Slot};
-pub use reservation::{Access, Reservations, access};
+pub use reservation::{
+    Access, ReservationHolder, Reservations, access, read_reservation_holder,
+    write_reservation_keys,
+};
 pub use status::Status;
 pub use wire::Opening;

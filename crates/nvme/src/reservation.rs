@@ -41,6 +41,35 @@ fn number_of(kind: Kind) -> u8 {
     (1..).zip(Kind::ALL).find(|(_, one)| *one == kind).map_or(0, |(number, _)| number)
 }
 
+/// Who holds a reservation, as a host is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReservationHolder {
+    /// HOSTID.
+    pub host_id: [u8; 16],
+    /// Its reservation key.
+    pub key: u64,
+}
+
+/// Reads the first holder of an extended report, or of the first part of one (Base 7.6).
+#[must_use]
+pub fn read_reservation_holder(report: &[u8]) -> Option<ReservationHolder> {
+    use status::*;
+    let (header, entries) = report.split_at_checked(HEADER_BYTES)?;
+    let count = usize::from(REGSTRNT.get(header));
+    let mut entries = entries.chunks_exact(ENTRY_BYTES).take(count);
+    let entry = entries.find(|entry| RTYPE.get(header) > 0 && RCSTS_HOLDER.get(entry))?;
+    Some(ReservationHolder { host_id: HOSTID.get(entry), key: RKEY.get(entry) })
+}
+
+/// The data of Register and Acquire: the current key, and another.
+#[must_use]
+pub fn write_reservation_keys([current, other]: [u64; 2]) -> [u8; register::BYTES] {
+    let mut data = [0; register::BYTES];
+    register::CRKEY.put(&mut data, current);
+    register::NRKEY.put(&mut data, other);
+    data
+}
+
 /// Which of them a command is.
 #[must_use]
 pub const fn access(io: Io) -> Access {
@@ -259,6 +288,7 @@ const fn refused(refusal: Refusal) -> Status {
 mod tests {
     use reservations::REGISTRANTS_MAX;
 
+    use super::status::HEADER_BYTES;
     use super::*;
 
     const CONFLICT: Status = Status::RESERVATION_CONFLICT.do_not_retry();
@@ -312,6 +342,19 @@ mod tests {
         register(&mut all, B, 2).expect("it may");
         acquire(&mut all, A, 0, kind, [1, 0]).expect("it may");
         all
+    }
+
+    #[test]
+    fn a_holder_is_read_as_it_was_reported() {
+        let all = held(Kind::ExclusiveAccess);
+        let holder = ReservationHolder { host_id: A, key: 1 };
+        assert_eq!(read_reservation_holder(&all.report()), Some(holder));
+        assert_eq!(read_reservation_holder(&all.report()[..HEADER_BYTES + 8]), None);
+        let mut free = Reservations::new(true);
+        assert_eq!(read_reservation_holder(&free.report()), None);
+        register(&mut free, A, 1).expect("it may");
+        assert_eq!(read_reservation_holder(&free.report()), None);
+        assert_eq!(write_reservation_keys([1, 2]), keys(1, 2));
     }
 
     // The table of the specification: reads and writes of the holder, a registrant, anybody.

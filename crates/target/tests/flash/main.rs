@@ -17,6 +17,7 @@ mod ports;
 mod proxy;
 mod remote;
 mod reservations;
+mod reserve;
 mod resets;
 
 use std::path::{Path, PathBuf};
