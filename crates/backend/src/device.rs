@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use sys::ring::Stretch;
 
+use crate::lease::Lease;
+
 /// How large a device is, and in what pieces it is read and written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Geometry {
@@ -164,6 +166,16 @@ pub trait Backend: Send + Sync {
 
     /// Looks whether it has another size now; the geometry says which.
     fn refresh(&self) {}
+
+    /// The terms on which each host gets a disk of its own, if that is what it is for.
+    fn lease(&self) -> Option<&Lease> {
+        None
+    }
+
+    /// Bytes of it that take memory, where it takes that as it is written to and may find none.
+    fn used_bytes(&self) -> Option<u64> {
+        None
+    }
 
     /// Why it can promise nothing any more: some of what it took may not be on the medium.
     fn lost(&self) -> Option<Failure> {

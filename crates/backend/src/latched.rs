@@ -11,6 +11,7 @@
 use std::sync::{Arc, OnceLock};
 
 use crate::device::{Backend, Failure, Geometry, Operation, Request, Start};
+use crate::lease::Lease;
 
 /// See the module's description.
 pub struct LatchedBackend {
@@ -73,6 +74,14 @@ impl Backend for LatchedBackend {
             let _later = self.lost.set(failure);
         }
         self.lost.get().map_or(result, |failure| Err(*failure))
+    }
+
+    fn lease(&self) -> Option<&Lease> {
+        self.inner.lease()
+    }
+
+    fn used_bytes(&self) -> Option<u64> {
+        self.inner.used_bytes()
     }
 
     fn refresh(&self) {

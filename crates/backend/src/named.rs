@@ -73,6 +73,16 @@ pub(crate) trait Device: fmt::Debug + Send + Sync + Any {
         None
     }
 
+    /// Its size and what its block is two to the power of, if it is memory.
+    fn memory(&self) -> Option<(Bytes, u8)> {
+        None
+    }
+
+    /// Whether each host sees a disk of its own in it.
+    fn is_leased(&self) -> bool {
+        false
+    }
+
     /// Whether `other` is the same kind and has the same settings.
     fn equals(&self, other: &dyn Any) -> bool;
 }
@@ -89,6 +99,17 @@ pub(crate) struct Medium<'a> {
 impl BackendUri {
     pub(crate) fn new(device: impl Device) -> Self {
         Self(Arc::new(device))
+    }
+
+    /// See [`Device::memory`].
+    pub(crate) fn memory(&self) -> Option<(Bytes, u8)> {
+        self.0.memory()
+    }
+
+    /// Whether each host sees a disk of its own in it: a [`crate::Lease`].
+    #[must_use]
+    pub fn is_leased(&self) -> bool {
+        self.0.is_leased()
     }
 
     // This device, the one inside it, and so on.

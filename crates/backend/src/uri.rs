@@ -55,7 +55,11 @@ fn parse(text: &str, around: u32) -> Result<BackendUri, Wrong> {
         return Err(wrong(format!("{scheme} does not say what it does")));
     }
     let outer = read(place).map_err(wrong)?;
-    outer(parse(inner, around + 1)?).map_err(wrong)
+    let inner = parse(inner, around + 1)?;
+    if inner.is_leased() {
+        return Err(wrong(format!("{scheme} cannot stand around a lease")));
+    }
+    outer(inner).map_err(wrong)
 }
 
 // A device with none inside.
@@ -196,6 +200,12 @@ mod tests {
             ("trace:/t:trace:/t:null:", "/t would be written over by the trace"),
             (&deep, "more than 8 devices around one another"),
             ("file:", "no path"),
+            ("lease:ttl=60s:null:", "only memory:SIZE can be leased; write lease:ttl=TIME"),
+            ("lease:ttl=1ms:memory:1M", "ttl 1.0 ms: 100 ms to 24 h"),
+            ("lease:ttl=soon:memory:1M", "ttl: "),
+            ("lease:quota=2M:memory:1M", "quota 2.0 MiB: 4 KiB to the 1.0 MiB of the memory"),
+            ("lease:size=1M:memory:1M", "a lease has no term \"size=1M\""),
+            ("trace:/t:lease:ttl=60s:memory:1M", "trace cannot stand around a lease"),
             ("disk:/x", "no device is called \"disk\""),
             ("memory:", "\"\": not a size"),
             ("memory:100", "less than a block"),

@@ -42,6 +42,10 @@ impl Device for Named {
         Ok(Arc::new(MemoryBackend::new(self.bytes.get(), self.block_shift)?))
     }
 
+    fn memory(&self) -> Option<(Bytes, u8)> {
+        Some((self.bytes, self.block_shift))
+    }
+
     fn equals(&self, other: &dyn Any) -> bool {
         same(self, other)
     }
