@@ -455,6 +455,7 @@ mod tests {
             let (_, block_count) = SIZES.into_iter().find(|(other, _)| *other == nsid)?;
             Some(NamespaceData {
                 block_count,
+                used_blocks: None,
                 block_shift: 9,
                 nguid: [1; 16],
                 uuid: [2; 16],

@@ -351,6 +351,7 @@ mod tests {
 
     const NAMESPACE: NamespaceData = NamespaceData {
         block_count: 1 << 40,
+        used_blocks: None,
         block_shift: 12,
         nguid: [3; 16],
         uuid: [5; 16],

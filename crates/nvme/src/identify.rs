@@ -66,6 +66,9 @@ pub struct ControllerData<'a> {
 pub struct NamespaceData {
     /// Its blocks.
     pub block_count: u64,
+    /// Blocks that take room now, where it may find none for others: it is thin. `None` if all
+    /// of them have theirs.
+    pub used_blocks: Option<u64>,
     /// A block has two to the power of this many bytes: 9 or 12.
     pub block_shift: u8,
     /// NGUID: unlike any other's.
@@ -176,13 +179,14 @@ impl NamespaceData {
     pub fn write(&self) -> [u8; IDENTIFY_BYTES] {
         use namespace::*;
         let mut data = [0; IDENTIFY_BYTES];
-        // Nothing is thin for the host.
-        for field in [NSZE, NCAP, NUSE] {
+        for field in [NSZE, NCAP] {
             field.put(&mut data, self.block_count);
         }
+        NUSE.put(&mut data, self.used_blocks.unwrap_or(self.block_count));
+        let thin = if self.used_blocks.is_some() { NSFEAT_THIN } else { 0 };
         let has_preference = self.optimal_write_blocks > 0;
         let preferred = if has_preference { NSFEAT_PREFERRED } else { 0 };
-        NSFEAT.put(&mut data, NSFEAT_ATOMIC | preferred);
+        NSFEAT.put(&mut data, NSFEAT_ATOMIC | preferred | thin);
         NMIC_SHARED.put(&mut data, self.is_shared);
         RESCAP.put(&mut data, self.reservation_kinds);
         let zeros = DLFEAT_READS_ZEROS | DLFEAT_WRITE_ZEROES;

@@ -139,8 +139,7 @@ impl Admin {
     ) -> u32 {
         let control = site.control.as_deref_mut();
         let association = control.and_then(|all| all.get(self.controller));
-        let namespaces = association.and_then(|one| one.subsystem.as_ref()).map(|s| s.namespaces());
-        self.flushes = namespaces.iter().flat_map(|all| all.iter().cloned()).collect();
+        self.flushes = association.iter().flat_map(|one| one.namespaces()).cloned().collect();
         self.flush_next(slot, queue, out, site)
     }
 

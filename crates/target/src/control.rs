@@ -19,16 +19,20 @@ use super::config::Limits;
 use super::guests::{Full, Guest, Guests};
 use super::portal::{Entrance, Portal};
 use super::remains::{Owner, Remains};
-use super::subsystem::{NAMESPACES_MAX, Subsystem};
+use super::subsystem::{NAMESPACES_MAX, Namespace, Subsystem};
+use super::views::Host;
 use look::Look;
+
+type Seen = Option<Arc<[Arc<Namespace>]>>;
 
 /// A controller and whom it is for.
 pub(crate) struct Association {
     pub(crate) controller: Controller,
     /// `None` for a discovery controller.
     pub(crate) subsystem: Option<Arc<Subsystem>>,
-    host: Nqn,
-    host_id: [u8; 16],
+    host: Host,
+    /// Its namespaces as its host sees them: views stay while it is there.
+    seen: Seen,
     /// Its admin connection on the control thread.
     pub(crate) connection: u32,
     /// How that came in.
@@ -55,9 +59,19 @@ impl Association {
         self.controller.expires_ms().filter(|_| !self.is_ending)
     }
 
+    /// Its namespaces may be others than before.
+    fn look_again(&mut self) {
+        self.seen = self.subsystem.as_ref().map(|subsystem| subsystem.seen_by(&self.host));
+    }
+
+    /// Its namespaces as its host sees them.
+    pub(crate) fn namespaces(&self) -> &[Arc<Namespace>] {
+        self.seen.as_deref().unwrap_or_default()
+    }
+
     fn owner(&self) -> Option<Owner> {
         let subsystem = self.subsystem.clone()?;
-        Some(Owner { subsystem, host: self.host.clone(), host_id: self.host_id })
+        Some(Owner { subsystem, host: self.host.clone() })
     }
 }
 
@@ -89,6 +103,8 @@ pub(crate) struct Control {
     /// Drawn for this target, and what was drawn from it.
     seed: u64,
     evicted: Vec<u32>,
+    /// When views are looked at next; 0 while there are none.
+    views_ms: u64,
     /// Connections that wait for a queue to end.
     entering: Vec<u32>,
 }
@@ -159,6 +175,7 @@ impl Control {
             last_id,
             seed: drawn(),
             evicted,
+            views_ms: 0,
             entering,
         }
     }
@@ -182,6 +199,7 @@ impl Control {
         let mut events = Vec::new();
         for one in self.associations.values_mut() {
             if one.subsystem.as_ref().map(Arc::as_ptr) == subsystem.map(Arc::as_ptr) {
+                one.look_again();
                 let told = notices.iter().filter_map(|notice| one.controller.notify(*notice));
                 events.extend(told.map(|event| (one.connection, event)));
             }
@@ -238,15 +256,19 @@ impl Control {
         if data.controller_id != ANY {
             return Err(invalid(IN_CONTROLLER_ID));
         }
+        let host = Host { nqn: data.host.clone(), id: data.host_id };
         let owner = |subsystem: &Arc<Subsystem>| Owner {
             subsystem: Arc::clone(subsystem),
-            host: data.host.clone(),
-            host_id: data.host_id,
+            host: host.clone(),
         };
         if subsystem.as_ref().is_some_and(|own| self.remains.has_of(&owner(own))) {
             return Err(NOT_OVER);
         }
         self.make_room(&data.host)?;
+        let seen = subsystem.as_ref().map(|subsystem| subsystem.seen_by(&host));
+        if seen.as_ref().zip(subsystem.as_ref()).is_some_and(|(seen, of)| of.has_more_than(seen)) {
+            return Err(Refusal::BUSY);
+        }
         // Who discovers and promises no sign of life is not waited for without end.
         let keep_alive_ms = match (&subsystem, request.keep_alive_ms) {
             (None, 0) => DISCOVERY_KEEP_ALIVE_MS,
@@ -258,8 +280,8 @@ impl Control {
         let association = Association {
             controller: Controller::new(config, keep_alive_ms, now_ms),
             subsystem,
-            host: data.host.clone(),
-            host_id: data.host_id,
+            host,
+            seen,
             connection,
             entrance: entrance.clone(),
             queues: BTreeSet::new(),
@@ -277,7 +299,7 @@ impl Control {
         let most = usize::from(self.limits.controllers).min(usize::from(last - first) + 1);
         let most_of_one = usize::from(self.limits.host_controllers);
         let all = self.associations.iter().map(|(id, one)| {
-            let (is_of_host, idle) = (one.host == *host, one.idle_until_ms());
+            let (is_of_host, idle) = (one.host.nqn == *host, one.idle_until_ms());
             Guest { key: *id, is_of_host, idle }
         });
         let evicted = Guests { most, most_of_one }.admit(all).map_err(|Full| Refusal::BUSY)?;
@@ -302,7 +324,7 @@ impl Control {
         if subsystem.nqn != data.subsystem {
             return Err(invalid(IN_SUBSYSTEM));
         }
-        if association.host != data.host || association.host_id != data.host_id {
+        if association.host.nqn != data.host || association.host.id != data.host_id {
             return Err(OTHER_HOST);
         }
         if request.queue > io_queues {
@@ -376,13 +398,14 @@ impl Control {
     /// A controller with what it may look at.
     pub(crate) fn with_view(&mut self, id: u16) -> Option<(&mut Controller, Look<'_>)> {
         let ana_group = self.ana_group();
-        let Association { controller, subsystem, host, entrance, .. } =
-            self.associations.get_mut(&id)?;
+        let association = self.associations.get_mut(&id)?;
+        association.look_again();
+        let Association { controller, seen, host, entrance, .. } = association;
         let look = Look {
-            subsystem: subsystem.as_deref(),
+            seen: seen.as_deref(),
             subsystems: &self.subsystems,
             generation: self.generation,
-            host,
+            host: &host.nqn,
             portals: &self.portals,
             ana_group,
             entrance,
@@ -431,8 +454,12 @@ impl Control {
     }
 
     /// Controllers whose hosts have been silent for too long (Base 3.9), each once: what they have
-    /// under way may take a while to end.
+    /// under way may take a while to end. Leases that are over end.
     pub(crate) fn take_expired(&mut self, now_ms: u64) -> Vec<u16> {
+        if now_ms >= self.views_ms {
+            let next = self.subsystems.iter().filter_map(|one| one.look_at_views(now_ms)).min();
+            self.views_ms = next.map_or(0, |ms| now_ms + ms);
+        }
         let is_over = |one: &Association| one.expires_ms().is_some_and(|at| at <= now_ms);
         let over = self.associations.iter_mut().filter(|(_, one)| is_over(one));
         over.map(|(id, one)| {
@@ -442,9 +469,10 @@ impl Control {
         .collect()
     }
 
-    /// When the first of them will have been.
+    /// When the first of them will have been, or leases are to be looked at.
     pub(crate) fn expires_ms(&self) -> Option<u64> {
-        self.associations.values().filter_map(Association::expires_ms).min()
+        let views = (self.views_ms > 0).then_some(self.views_ms);
+        self.associations.values().filter_map(Association::expires_ms).chain(views).min()
     }
 }
 

@@ -27,6 +27,7 @@ use super::plan::{Plan, plan, status_of};
 use super::portal::Portal;
 use super::site::{Owner, Site, Tag};
 use super::subsystem::{Namespace, Subsystem, find};
+use super::views::Host;
 use super::waiting::Waiting;
 use super::work::{Deed, Finding};
 
@@ -56,7 +57,7 @@ pub(crate) struct IoSession {
     pub(crate) controller: u16,
     pub(crate) queue: u16,
     /// For which host.
-    host_id: [u8; 16],
+    host: Host,
     subsystem: Arc<Subsystem>,
     portal: Arc<Portal>,
     namespaces: Arc<[Arc<Namespace>]>,
@@ -75,11 +76,12 @@ impl IoSession {
         subsystem: Arc<Subsystem>,
         portal: Arc<Portal>,
     ) -> Self {
+        let host = Host { nqn: request.data.host.clone(), id: request.data.host_id };
         Self {
             controller,
             queue: request.queue,
-            host_id: request.data.host_id,
-            namespaces: subsystem.namespaces(),
+            namespaces: subsystem.seen_by(&host),
+            host,
             subsystem,
             portal,
             pending: Vec::new(),
@@ -96,7 +98,7 @@ impl IoSession {
 
     /// Namespaces have been replaced.
     pub(crate) fn refresh(&mut self) {
-        self.namespaces = self.subsystem.namespaces();
+        self.namespaces = self.subsystem.seen_by(&self.host);
     }
 
     /// Takes a command; how many jobs that has begun.
@@ -227,7 +229,11 @@ impl IoSession {
     // flushed beside it.
     fn check(&self, namespace: &Namespace, plan: &Plan) -> Result<(), Status> {
         self.portal.check()?;
-        let admits = |one: &Namespace| one.reserved.admits(&self.host_id, plan.access);
+        if namespace.is_private && plan.reserves.is_some() {
+            // RESCAP says that there is none.
+            return Err(Status::INVALID_FIELD.do_not_retry());
+        }
+        let admits = |one: &Namespace| one.reserved.admits(&self.host.id, plan.access);
         let others = if plan.all { &self.namespaces[..] } else { &[] };
         if admits(namespace) && others.iter().all(|other| admits(other)) {
             Ok(())
@@ -358,7 +364,7 @@ impl IoSession {
         let Some(Some(Pending { execution, plan, epoch, .. })) = place else { return Ok(()) };
         // Nor does it once its host was preempted, should that have registered again since.
         if plan.access == Access::Write
-            && execution.namespace.reserved.has_ceased(&self.host_id, *epoch)
+            && execution.namespace.reserved.has_ceased(&self.host.id, *epoch)
         {
             return Err(Status::RESERVATION_CONFLICT.do_not_retry());
         }

@@ -30,6 +30,7 @@
 //!              at once
 //! reserved     which hosts and initiators may do what with a namespace; stripes: what is written;
 //!              keeper: a thread that waits until that is on a medium
+//! views        which host has which disk of its own, in memory that is leased
 //! meter        what has been done with a namespace; ledger: what is still to be counted
 //! tenants      how much each host uses
 //! witness      what hosts do that an operator wants to know
@@ -102,6 +103,7 @@ mod subsystem;
 mod tenants;
 mod tide;
 mod times;
+mod views;
 mod waiting;
 mod witness;
 mod work;
@@ -126,6 +128,7 @@ pub use reserved::{Reserved, ReservedError};
 pub use roster::OTHERS;
 pub use subsystem::{NAMESPACES_MAX, Namespace, Subsystem};
 pub use tenants::Usage;
+pub use views::{ViewSeen, ViewsSeen};
 pub use witness::{Counts as EventCounts, Event, Happening, Why, Witness};
 
 use control::Control;

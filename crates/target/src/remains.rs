@@ -11,24 +11,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use nvme::Nqn;
-
 use super::subsystem::Subsystem;
+use super::views::Host;
 
 /// Who has left queues behind, and where.
 #[derive(Clone)]
 pub(crate) struct Owner {
     pub(crate) subsystem: Arc<Subsystem>,
-    pub(crate) host: Nqn,
-    pub(crate) host_id: [u8; 16],
+    pub(crate) host: Host,
 }
 
 impl Owner {
     /// Whether they are one.
     pub(crate) fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.subsystem, &other.subsystem)
-            && self.host == other.host
-            && self.host_id == other.host_id
+        Arc::ptr_eq(&self.subsystem, &other.subsystem) && self.host == other.host
     }
 }
 

@@ -14,6 +14,7 @@ use super::iscsi::IscsiAccess;
 use super::meter::{Meter, NamespaceCounters};
 use super::reserved::Reserved;
 use super::stripes::Stripes;
+use super::views::{Host, Views, ViewsSeen};
 
 /// A device as hosts see it.
 pub struct Namespace {
@@ -29,10 +30,14 @@ pub struct Namespace {
     pub(super) opening: Opening,
     /// Which hosts may do what with it.
     pub reserved: Reserved,
-    pub(super) meter: Meter,
+    pub(super) meter: Arc<Meter>,
     pub(super) stripes: Stripes,
+    /// Those that hosts see in place of it, if each sees its own.
+    pub(super) views: Option<Views<Self>>,
+    /// One host sees it.
+    pub(super) is_private: bool,
     /// That its device has lost what it took has been told.
-    has_told: AtomicBool,
+    pub(super) has_told: AtomicBool,
 }
 
 /// A subsystem: namespaces that hosts reach together.
@@ -54,14 +59,34 @@ impl Namespace {
     /// [`NAMESPACES_MAX`]. Its identifiers are those of its medium.
     #[must_use]
     pub fn new(id: u32, backend: Arc<dyn Backend>, identity: Identity) -> Self {
+        let views = backend.lease().cloned().map(Views::new);
         // Of whatever protocol and host: a loss concerns all.
         let backend = Arc::new(LatchedBackend::new(backend)) as Arc<dyn Backend>;
         let (nguid, uuid) = (identity.nguid(), identity.uuid());
-        let (reserved, meter) = (Reserved::default(), Meter::default());
+        let (reserved, meter) = (Reserved::default(), Arc::default());
         let (stripes, mut opening) = (Stripes::default(), [0; 16]);
         sys::random::fill(&mut opening);
         let has_told = AtomicBool::new(false);
-        Self { id, backend, nguid, uuid, opening, reserved, meter, stripes, has_told }
+        Self {
+            id,
+            backend,
+            nguid,
+            uuid,
+            opening,
+            reserved,
+            meter,
+            stripes,
+            views,
+            is_private: false,
+            has_told,
+        }
+    }
+
+    // A disk of one host in it; what is done with that is counted here.
+    fn view(&self, backend: Arc<dyn Backend>) -> Self {
+        let meter = Arc::clone(&self.meter);
+        let view = Self::new(self.id, backend, Identity::drawn());
+        Self { meter, is_private: true, ..view }
     }
 
     // Whether its device has lost what it took, and this is the first to ask since.
@@ -72,6 +97,12 @@ impl Namespace {
     /// What has been done with it, by the number of each shard that has done something.
     pub fn counters(&self) -> impl Iterator<Item = (u16, &NamespaceCounters)> {
         self.meter.shards()
+    }
+
+    /// What is known of the disks that hosts have of their own in it, if they have.
+    #[must_use]
+    pub fn views(&self) -> Option<ViewsSeen> {
+        self.views.as_ref().map(Views::seen)
     }
 
     /// What Identify says of it (NVM Command Set 4.1.5).
@@ -88,9 +119,11 @@ impl Namespace {
             atomic_blocks: blocks(geometry.atomic_bytes),
             optimal_write_blocks: blocks(geometry.optimal_bytes),
             discards_to_zero: true,
-            reservation_kinds: self.reserved.capabilities(),
+            used_blocks: self.backend.used_bytes().map(|bytes| bytes >> geometry.block_shift),
+            // Nobody else could use it.
+            reservation_kinds: if self.is_private { 0 } else { self.reserved.capabilities() },
             ana_group: 0,
-            is_shared: true,
+            is_shared: !self.is_private,
             is_read_only: geometry.is_read_only,
             opening: self.opening,
         }
@@ -117,6 +150,41 @@ impl Subsystem {
     #[must_use]
     pub fn namespaces(&self) -> Arc<[Arc<Namespace>]> {
         Arc::clone(&self.namespaces.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Its namespaces as a host sees them: its own disk in place of one that is leased, and none
+    /// where it can have none.
+    pub(super) fn seen_by(&self, host: &Host) -> Arc<[Arc<Namespace>]> {
+        let all = self.namespaces();
+        if all.iter().all(|one| one.views.is_none()) {
+            return all;
+        }
+        let seen = all.iter().filter_map(|one| match &one.views {
+            None => Some(Arc::clone(one)),
+            Some(views) => views.of(host, |backend| one.view(backend)),
+        });
+        seen.collect()
+    }
+
+    /// Whether it has namespaces that a host does not see who should.
+    pub(super) fn has_more_than(&self, seen: &[Arc<Namespace>]) -> bool {
+        self.namespaces().len() > seen.len()
+    }
+
+    /// Its namespaces that iSCSI initiators see: those that nobody leases.
+    pub(super) fn units(&self) -> Arc<[Arc<Namespace>]> {
+        let all = self.namespaces();
+        if all.iter().all(|one| one.views.is_none()) {
+            return all;
+        }
+        all.iter().filter(|one| one.views.is_none()).cloned().collect()
+    }
+
+    /// Ends leases whose time is over; milliseconds to the next look, if there are any.
+    pub(super) fn look_at_views(&self, now_ms: u64) -> Option<u64> {
+        let namespaces = self.namespaces();
+        let views = namespaces.iter().filter_map(|one| one.views.as_ref());
+        views.filter_map(|views| views.look(now_ms)).min()
     }
 
     /// Puts other namespaces in place of those it has; [`super::Target::changed`] then tells hosts.

@@ -112,7 +112,8 @@ pub(crate) mod namespace {
 
     /// Bytes of an LBA format.
     pub(crate) const LBAF_BYTES: u16 = 4;
-    /// NSFEAT: atomic units of its own (NSABP); preferred sizes (OPTPERF).
+    /// NSFEAT: thin (THINP); atomic units of its own (NSABP); preferred sizes (OPTPERF).
+    pub(crate) const NSFEAT_THIN: u8 = 1;
     pub(crate) const NSFEAT_ATOMIC: u8 = 1 << 1;
     pub(crate) const NSFEAT_PREFERRED: u8 = 1 << 4;
     /// DLFEAT: what reads of blocks given back see, where 1 is zeros; Write Zeroes may give back.

@@ -72,6 +72,7 @@ fn access_states_are_announced_where_there_are_groups() {
 fn a_namespace_has_a_size_a_format_and_names() {
     let namespace = NamespaceData {
         block_count: 0x1_0000_0001,
+        used_blocks: None,
         block_shift: 12,
         nguid: [0xaa; 16],
         uuid: [0xbb; 16],

@@ -108,6 +108,7 @@ fn the_kernel_s_namespace_is_read() {
 fn our_namespace_is_laid_out_as_the_kernel_s() {
     let ours = NamespaceData {
         block_count: BLOCKS,
+        used_blocks: None,
         block_shift: 9,
         nguid: NGUID,
         uuid: UUID,

@@ -8,11 +8,12 @@ use nvme::{NamespaceData, Nqn, Status, View};
 
 use super::super::meter::Kind;
 use super::super::portal::{Entrance, Portal};
-use super::super::subsystem::{Subsystem, find};
+use super::super::subsystem::{Namespace, Subsystem, find};
 
 /// What a controller may look at.
 pub(crate) struct Look<'a> {
-    pub(super) subsystem: Option<&'a Subsystem>,
+    /// Namespaces, as its host sees them; `None` of a discovery controller.
+    pub(super) seen: Option<&'a [Arc<Namespace>]>,
     pub(super) subsystems: &'a [Arc<Subsystem>],
     pub(super) generation: u64,
     pub(super) host: &'a Nqn,
@@ -24,20 +25,17 @@ pub(crate) struct Look<'a> {
 
 impl View for Look<'_> {
     fn namespaces(&self) -> Vec<u32> {
-        let namespaces = self.subsystem.map(Subsystem::namespaces);
-        namespaces.iter().flat_map(|all| all.iter()).map(|namespace| namespace.id).collect()
+        self.seen.unwrap_or_default().iter().map(|namespace| namespace.id).collect()
     }
 
     fn namespace(&self, nsid: u32) -> Option<NamespaceData> {
-        let namespaces = self.subsystem?.namespaces();
-        let data = find(&namespaces, nsid)?.data();
+        let data = find(self.seen?, nsid)?.data();
         Some(NamespaceData { ana_group: self.ana_group, ..data })
     }
 
     fn health(&self) -> Health {
         let mut health = Health::default();
-        let namespaces = self.subsystem.map(Subsystem::namespaces);
-        for namespace in namespaces.iter().flat_map(|all| all.iter()) {
+        for namespace in self.seen.unwrap_or_default() {
             health.is_unreliable |= namespace.backend.lost().is_some();
             for (_, counters) in namespace.counters() {
                 let [reads, writes] = [Kind::Read, Kind::Write].map(|kind| counters.of(kind));
@@ -58,13 +56,11 @@ impl View for Look<'_> {
     }
 
     fn persists(&self, nsid: u32) -> Option<bool> {
-        let namespaces = self.subsystem?.namespaces();
-        find(&namespaces, nsid).map(|namespace| namespace.reserved.persists())
+        find(self.seen?, nsid).map(|namespace| namespace.reserved.persists())
     }
 
     fn persist(&self, nsid: u32, persists: bool) -> Result<(), Status> {
-        let namespaces = self.subsystem.map(Subsystem::namespaces);
-        let namespace = namespaces.as_ref().and_then(|namespaces| find(namespaces, nsid));
+        let namespace = self.seen.and_then(|seen| find(seen, nsid));
         let namespace = namespace.ok_or(Status::INVALID_NAMESPACE.do_not_retry())?;
         namespace.reserved.persist(persists)
     }

@@ -15,7 +15,7 @@ impl IoSession {
         let Some(Some(Pending { execution, plan, .. })) = place else { return 0 };
         let Some(io) = plan.reserves else { return 0 };
         let data = execution.own().to_vec();
-        let (namespace, host_id) = (Arc::clone(&execution.namespace), self.host_id);
+        let (namespace, host_id) = (Arc::clone(&execution.namespace), self.host.id);
         let change = move || Kept::Nvme(namespace.reserved.handle(host_id, io, &data).map(|_| ()));
         let tag = Tag { connection: site.who.connection, owner: Owner::Slot(slot) };
         site.wishes.orders.push(Order::Keep(tag, Box::new(change)));
@@ -49,7 +49,7 @@ impl IoSession {
         let Some(Some(Pending { execution, plan, .. })) = place else { return Ok(()) };
         let Some(io) = plan.reserves else { return Ok(()) };
         let reserved = &execution.namespace.reserved;
-        if let Some(report) = reserved.handle(self.host_id, io, execution.own())? {
+        if let Some(report) = reserved.handle(self.host.id, io, execution.own())? {
             let own = execution.own_mut();
             let (said, rest) = own.split_at_mut(report.len().min(own.len()));
             said.copy_from_slice(&report[..said.len()]);

@@ -166,7 +166,7 @@ impl IscsiSession {
     /// Namespaces may be others than before.
     pub(crate) fn refresh(&mut self) {
         let Some(subsystem) = &self.peer.subsystem else { return };
-        let units = subsystem.namespaces();
+        let units = subsystem.units();
         let is_in = |all: &[Arc<Namespace>], one: &Arc<Namespace>| {
             all.iter().any(|other| Arc::ptr_eq(other, one))
         };

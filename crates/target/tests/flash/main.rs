@@ -19,6 +19,7 @@ mod remote;
 mod reservations;
 mod reserve;
 mod resets;
+mod views;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
