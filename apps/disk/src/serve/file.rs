@@ -196,7 +196,9 @@ fn parse(text: &str) -> Result<Plan, String> {
         subsystems.push(plan);
     }
     have_identities_of_their_own(&subsystems)?;
-    Ok(Plan { fixed, ana, iscsi_ana, subsystems })
+    let plan = Plan { fixed, ana, iscsi_ana, subsystems };
+    plan.check_leases()?;
+    Ok(plan)
 }
 
 // Hosts take two namespaces with one identifier for one disk, wherever they are.

@@ -21,7 +21,8 @@ use crate::serve::{Level, Sandbox};
 pub struct ServeFlags {
     /// NAME=URI: the subsystem nqn.2026-11.local.afar:MACHINE:NAME, with the same MACHINE for all
     /// that this machine serves (or NAME itself, if it begins with nqn.), and file:PATH,
-    /// memory:SIZE or null:; or one file that ends in .toml and says everything
+    /// memory:SIZE, null: or lease:TERMS:memory:SIZE; or one file that ends in .toml and says
+    /// everything
     #[arg(value_name = "DISK", required = true)]
     pub(crate) disks: Vec<String>,
 

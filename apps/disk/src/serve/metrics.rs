@@ -8,10 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{
-    DescriptorEncoder, EncodeCounterValue, EncodeGaugeValue, EncodeLabelSet, NoLabelSet,
-    prometheus_text,
-};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, NoLabelSet, prometheus_text};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 use sys::clock::monotonic_ns;
@@ -19,16 +16,13 @@ use target::{
     Counters, EventCounts, Kind, Latencies, Namespace, NamespaceCounters, Observer, Usage,
 };
 
+use super::families::{About, COUNTER, GAUGE, family};
+use super::leases;
+
 /// Ends of the buckets that are told, in nanoseconds: 1 µs and less are one, and so are 17 s and
 /// more.
 const SHORTEST_NS: u64 = 1 << 10;
 const LONGEST_NS: u64 = 1 << 34;
-const COUNTER: MetricType = MetricType::Counter;
-const GAUGE: MetricType = MetricType::Gauge;
-
-/// Name, kind and meaning of a family.
-type About = (&'static str, MetricType, &'static str);
-
 /// What there is to tell of a target that was started at that time.
 struct Told {
     observer: Observer,
@@ -74,6 +68,7 @@ impl Collector for Told {
             .encode_descriptor("afar_uptime_seconds", help, None, GAUGE)?
             .encode_gauge(&uptime)?;
         namespaces(encoder, &rows(&self.observer))?;
+        leases::encode(encoder, &self.observer)?;
         shards(encoder, self.observer.counters())?;
         hosts(encoder, &self.observer.usage(), &self.observer.witness().counts())
     }
@@ -111,23 +106,6 @@ impl Row {
         }
         shards
     }
-}
-
-/// Writes a family and its samples.
-fn family<L: EncodeLabelSet, V: EncodeCounterValue + EncodeGaugeValue>(
-    encoder: &mut DescriptorEncoder<'_>,
-    (name, kind, help): About,
-    samples: impl IntoIterator<Item = (L, V)>,
-) -> fmt::Result {
-    let mut family = encoder.encode_descriptor(name, help, None, kind)?;
-    for (labels, value) in samples {
-        let mut sample = family.encode_family(&labels)?;
-        match kind {
-            MetricType::Counter => sample.encode_counter::<NoLabelSet, _, f64>(&value, None)?,
-            _ => sample.encode_gauge(&value)?,
-        }
-    }
-    Ok(())
 }
 
 fn namespaces(encoder: &mut DescriptorEncoder<'_>, rows: &[Row]) -> fmt::Result {

@@ -8,9 +8,11 @@
 mod address;
 mod disks;
 mod error;
+mod families;
 mod file;
 pub(crate) mod flags;
 mod http;
+mod leases;
 mod limits;
 mod log;
 mod look;

@@ -180,7 +180,29 @@ impl Plan {
         }
         let all = |addresses: &[_]| vec![AnaState::Optimized; addresses.len()];
         let (ana, iscsi_ana) = (all(&fixed.nvme), all(&fixed.iscsi));
-        Ok(Self { fixed, ana, iscsi_ana, subsystems })
+        let plan = Self { fixed, ana, iscsi_ana, subsystems };
+        plan.check_leases().map_err(ServeError::Flag)?;
+        Ok(plan)
+    }
+
+    /// What cannot be done with memory of which each host sees a disk of its own.
+    pub(crate) fn check_leases(&self) -> Result<(), String> {
+        let Some(leased) = self.namespaces().find(|one| one.uri.is_leased()) else {
+            return Ok(());
+        };
+        if !self.fixed.iscsi.is_empty() {
+            return Err(format!(
+                "iscsi: {} is for NVMe hosts alone; serve it without iSCSI, by another afar serve",
+                leased.text
+            ));
+        }
+        if leased.nguid.is_some() || leased.uuid.is_some() {
+            return Err(format!(
+                "{}: each host sees another disk; leave nguid and uuid out",
+                leased.text
+            ));
+        }
+        Ok(())
     }
 }
 

@@ -6,6 +6,8 @@
 
 mod error;
 pub(crate) mod flags;
+mod leases;
+mod line;
 mod sample;
 mod scrape;
 mod view;

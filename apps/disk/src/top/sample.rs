@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::leases::{self, Leases};
+use super::line::{Line, number};
+
 /// See the module's description.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Sample {
@@ -13,6 +16,7 @@ pub(super) struct Sample {
     pub(super) shards: BTreeMap<u32, ShardSample>,
     /// By name.
     pub(super) hosts: BTreeMap<String, HostSample>,
+    pub(super) leases: Leases,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -47,14 +51,6 @@ pub(super) struct HostSample {
     pub(super) bytes: f64,
 }
 
-/// A line of the text.
-#[derive(Debug, PartialEq)]
-struct Line {
-    name: String,
-    labels: BTreeMap<String, String>,
-    value: f64,
-}
-
 impl Sample {
     /// Reads the text; what it does not know it leaves out.
     ///
@@ -81,6 +77,8 @@ impl Sample {
             self.uptime = *value;
         } else if let Some(name) = name.strip_prefix("afar_namespace_") {
             self.take_namespace(name, line);
+        } else if let Some(name) = name.strip_prefix("afar_view") {
+            leases::take(&mut self.leases, name, line);
         } else if let Some(name) = name.strip_prefix("afar_host_")
             && name != "events_total"
             && let Some(host) = line.labels.get("host")
@@ -137,55 +135,6 @@ impl Sample {
             _ => {}
         }
     }
-}
-
-fn number(text: &str) -> Option<f64> {
-    match text {
-        "+Inf" => Some(f64::INFINITY),
-        _ => text.parse().ok().filter(|number: &f64| number.is_finite()),
-    }
-}
-
-impl Line {
-    // name{label="value",...} number
-    fn read(line: &str) -> Option<Self> {
-        let end = line.find(|c: char| c != '_' && c != ':' && !c.is_ascii_alphanumeric())?;
-        let (name, mut rest) = line.split_at(end);
-        let mut labels = BTreeMap::new();
-        if let Some(inside) = rest.strip_prefix('{') {
-            rest = inside;
-            while !rest.starts_with('}') {
-                let (label, quoted) = rest.split_once("=\"")?;
-                let (value, after) = quoted_text(quoted)?;
-                labels.insert(label.trim().to_owned(), value);
-                rest = after.strip_prefix(',').unwrap_or(after);
-            }
-            rest = &rest[1..];
-        }
-        let value = number(rest.split_whitespace().next()?)?;
-        (!name.is_empty()).then(|| Self { name: name.to_owned(), labels, value })
-    }
-
-    fn number(&self, label: &str) -> Option<u32> {
-        self.labels.get(label)?.parse().ok()
-    }
-}
-
-// Up to the quote that ends it, and what is behind that.
-fn quoted_text(text: &str) -> Option<(String, &str)> {
-    let mut value = String::new();
-    let mut chars = text.char_indices();
-    while let Some((at, c)) = chars.next() {
-        match c {
-            '"' => return Some((value, &text[at + 1..])),
-            '\\' => match chars.next()?.1 {
-                'n' => value.push('\n'),
-                other => value.push(other),
-            },
-            other => value.push(other),
-        }
-    }
-    None
 }
 
 #[cfg(test)]

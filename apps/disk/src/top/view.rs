@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
+use super::leases::{self, LeaseView};
+use super::line::plain;
 use super::sample::{HostSample, NamespaceSample, OperationSample, Sample};
 
 /// See the module's description.
@@ -15,6 +17,9 @@ pub(super) struct View {
     shards: Vec<ShardView>,
     /// By the memory that they hold, then by what they move, most first.
     hosts: Vec<HostView>,
+    /// Memory that is leased to hosts, now.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    leases: Vec<LeaseView>,
 }
 
 #[derive(Debug, Serialize)]
@@ -82,7 +87,9 @@ impl View {
             ShardView { shard: *shard, utilisation, connections: now.connections }
         });
         let hosts = hosts(last, now, interval_s);
-        Self { interval_s, namespaces: namespaces.collect(), shards: shards.collect(), hosts }
+        let (namespaces, shards) = (namespaces.collect(), shards.collect());
+        let leases = leases::views(&now.leases);
+        Self { interval_s, namespaces, shards, hosts, leases }
     }
 
     /// A line.
@@ -131,6 +138,7 @@ impl View {
             let _infallible =
                 writeln!(text, "{:<5} {percent:>5.1}% {:>12.0}", one.shard, one.connections);
         }
+        leases::add(&mut text, &self.leases);
         self.add_hosts(&mut text);
         text
     }
@@ -185,11 +193,6 @@ fn hosts(last: &Sample, now: &Sample, interval_s: f64) -> Vec<HostView> {
     let key = |one: &HostView| (one.memory_bytes, one.mb_per_s, one.iops);
     views.sort_by(|a, b| key(b).partial_cmp(&key(a)).unwrap_or(std::cmp::Ordering::Equal));
     views
-}
-
-// Terminals act on other characters.
-fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
 fn micros(time: Option<f64>) -> String {

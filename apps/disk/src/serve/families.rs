@@ -1,0 +1,31 @@
+//! Families of metrics, as a collector writes them.
+
+use std::fmt;
+
+use prometheus_client::encoding::{
+    DescriptorEncoder, EncodeCounterValue, EncodeGaugeValue, EncodeLabelSet, NoLabelSet,
+};
+use prometheus_client::metrics::MetricType;
+
+pub(super) const COUNTER: MetricType = MetricType::Counter;
+pub(super) const GAUGE: MetricType = MetricType::Gauge;
+
+/// Name, kind and meaning of a family.
+pub(super) type About = (&'static str, MetricType, &'static str);
+
+/// Writes a family and its samples.
+pub(super) fn family<L: EncodeLabelSet, V: EncodeCounterValue + EncodeGaugeValue>(
+    encoder: &mut DescriptorEncoder<'_>,
+    (name, kind, help): About,
+    samples: impl IntoIterator<Item = (L, V)>,
+) -> fmt::Result {
+    let mut family = encoder.encode_descriptor(name, help, None, kind)?;
+    for (labels, value) in samples {
+        let mut sample = family.encode_family(&labels)?;
+        match kind {
+            MetricType::Counter => sample.encode_counter::<NoLabelSet, _, f64>(&value, None)?,
+            _ => sample.encode_gauge(&value)?,
+        }
+    }
+    Ok(())
+}
