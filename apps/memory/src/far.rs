@@ -3,6 +3,7 @@
 mod blades;
 mod disk;
 mod error;
+mod hold;
 mod uri;
 
 pub(crate) use blades::Far;

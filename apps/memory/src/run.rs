@@ -34,7 +34,7 @@ pub fn run(flags: &RunFlags) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     setup.calibrate()?;
-    let blade = setup.reach()?;
+    let blade = setup.reach(flags.far_take)?;
     let json = flags.json.as_deref().map(Output::open).transpose()?;
     let mut watch = setup.watch(flags)?;
     let mut record = setup.frame();

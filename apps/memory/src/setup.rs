@@ -12,7 +12,6 @@ use swap::SwapConfig;
 use crate::calibrate::{NotCalibrated, calibrate};
 use crate::control::Control;
 use crate::experiment::Experiment;
-use crate::far::Far;
 use crate::live::LiveLine;
 use crate::mechanism::Mechanism;
 use crate::program;
@@ -115,12 +114,15 @@ impl Setup {
         Ok(())
     }
 
-    /// Reaches the blade that is named, if one is.
+    /// Reaches the blade that is named, if one is; from another run that has it if it `takes`.
     ///
     /// # Errors
-    /// When it cannot be reached.
-    pub(crate) fn reach(&self) -> Result<Option<Box<dyn Blade>>, Failure> {
-        Ok(self.experiment.far.as_ref().map(Far::reach).transpose()?)
+    /// When it cannot be reached, or another run has it.
+    pub(crate) fn reach(&mut self, takes: bool) -> Result<Option<Box<dyn Blade>>, Failure> {
+        let reached = self.experiment.far.as_ref().map(|far| far.reach(takes)).transpose()?;
+        let (blade, warnings) = reached.unzip();
+        self.warnings.extend(warnings.into_iter().flatten());
+        Ok(blade)
     }
 
     /// Opens what watches the run.

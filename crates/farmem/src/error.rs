@@ -45,7 +45,8 @@ pub enum RunError {
     Blade(String),
     /// The blade has no room for another page.
     #[error(
-        "the blade is full: it has room for {0} pages of 4 KiB; give a larger one, or more --local"
+        "the blade is full: it has room for {0} pages of 4 KiB; give a larger one (or \
+         quota), or more --local"
     )]
     BladeFull(u32),
     /// The blade has not what it had acknowledged.

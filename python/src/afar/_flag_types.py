@@ -45,6 +45,7 @@ class RunFlags(TypedDict, total=False):
     far: Texts
     replicas: Text
     far_timeout: Time
+    far_take: bool
     like: Text
     engine: Text
     page_cluster: Number

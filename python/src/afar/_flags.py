@@ -26,6 +26,7 @@ FLAGS: Dict[str, Dict[str, Tuple[str, str]]] = {
         "far": ("--far", "URI[,URI]..."),
         "replicas": ("--replicas", "COPIES"),
         "far_timeout": ("--far-timeout", "TIME"),
+        "far_take": ("--far-take", ""),
         "like": ("--like", "WHOM"),
         "engine": ("--engine", "ENGINE"),
         "page_cluster": ("--page-cluster", "N"),

@@ -35,6 +35,9 @@ enum Named<'a> {
     Disk(Vec<(&'a NvmeUri, &'a str)>),
 }
 
+/// A blade, and what is to be said of it.
+pub(crate) type Reached = (Box<dyn Blade>, Vec<String>);
+
 impl Far {
     /// These blades; without a `timeout` as long as is usual.
     pub(crate) fn new(uris: Vec<FarUri>, copies: usize, timeout: Option<Duration>) -> Self {
@@ -74,11 +77,13 @@ impl Far {
         all
     }
 
-    /// Reaches every blade.
+    /// Reaches every blade, from other runs that have one if it `takes`; also what is to be said of
+    /// them.
     ///
     /// # Errors
-    /// When one cannot be reached, keeps no pages, or is named twice.
-    pub(crate) fn reach(&self) -> Result<Box<dyn Blade>, FarError> {
+    /// When one cannot be reached, keeps no pages, is named twice, or is another run's.
+    pub(crate) fn reach(&self, takes: bool) -> Result<Reached, FarError> {
+        let mut warnings = Vec::new();
         let bell = Arc::new(Waker::new()?);
         let mut blades: Vec<(String, Box<dyn Blade>)> = Vec::new();
         let mut disks = Vec::new();
@@ -91,22 +96,24 @@ impl Far {
                 Named::Disk(paths) => {
                     // The end of a child is told to the supervisor, by a signal.
                     let attach = || DiskBlade::attach(&paths, self.timeout, Arc::clone(&bell));
-                    let blade = sys::event::without_signals(attach)?;
+                    let mut blade = sys::event::without_signals(attach)?;
                     let is_one =
                         |(_, disk): &&(String, Arc<host::Disk>)| disk.is_one_with(blade.disk());
                     if let Some((first, _)) = disks.iter().find(is_one) {
                         let (first, second) = (first.clone(), blade.uri().to_owned());
                         return Err(FarError::Twice { first, second });
                     }
+                    let hold = || blade.hold(&paths, takes);
+                    warnings.extend(sys::event::without_signals(hold)?);
                     disks.push((blade.uri().to_owned(), Arc::clone(blade.disk())));
                     blades.push((blade.uri().to_owned(), Box::new(blade)));
                 }
             }
         }
         if blades.len() == 1 && self.copies == 1 {
-            return Ok(blades.remove(0).1);
+            return Ok((blades.remove(0).1, warnings));
         }
-        Ok(Box::new(BladeArray::new(blades, self.copies, bell)?))
+        Ok((Box::new(BladeArray::new(blades, self.copies, bell)?), warnings))
     }
 }
 

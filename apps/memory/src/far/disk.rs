@@ -4,19 +4,17 @@ use std::collections::VecDeque;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use backend::{Operation, Request};
+use backend::{Failure, Operation, Request};
 use blades::{Answer, Blade, Kept, PAGE_BYTES, Together, Token, Wanted};
-use host::{Disk, DiskConfig, DiskEvent, DiskPath, HostConfig, NvmeUri};
+use host::{Disk, DiskConfig, DiskEvent, DiskPath, HostConfig, NvmeUri, Reservation};
 use measure::Duration;
-use nvme::Nqn;
+use nvme::Status;
 use sys::event::Waker;
 
 use super::error::FarError;
+use super::hold;
 
-/// Who runs say that they are.
-const HOST: &str = "nqn.2026-11.local.afar:run";
 const PAGE: u64 = PAGE_BYTES as u64;
-const KEEP_ALIVE_MS: u32 = 10_000;
 const IO_TIMEOUT: Duration = Duration::from_ms(10_000);
 const RECONNECT_DELAY: Duration = Duration::from_ms(1_000);
 
@@ -25,8 +23,13 @@ pub(super) struct DiskBlade {
     disk: Arc<Disk>,
     uri: String,
     pages: u32,
+    /// Places up to the last that was ever written: copies lie beyond those needed at once.
+    extent: u32,
     told: Arc<Told>,
     kept: Kept,
+    host: HostConfig,
+    /// Given up when all that was asked of it has ended.
+    reservation: Option<Reservation>,
 }
 
 /// What threads of the disk tell the supervisor's.
@@ -57,8 +60,7 @@ impl DiskBlade {
         bell: Arc<Waker>,
     ) -> Result<Self, FarError> {
         let uri = paths.iter().map(|path| path.1).collect::<Vec<_>>().join(",");
-        let host = Nqn::new(HOST).expect("the name is short");
-        let host = HostConfig { keep_alive_ms: KEEP_ALIVE_MS, ..HostConfig::named(host) };
+        let host = hold::host();
         let path = |&(target, _): &(&NvmeUri, &str)| DiskPath::Nvme(target.clone(), host.clone());
         let config = DiskConfig {
             paths: paths.iter().map(path).collect(),
@@ -78,7 +80,20 @@ impl DiskBlade {
         }
         let pages = u32::try_from(geometry.bytes() / PAGE).unwrap_or(u32::MAX);
         let told = Arc::new(Told { answers: Mutex::default(), bell });
-        Ok(Self { disk: Arc::new(disk), uri, pages, told, kept: Kept::default() })
+        let (disk, kept) = (Arc::new(disk), Kept::default());
+        Ok(Self { disk, uri, pages, extent: 0, told, kept, host, reservation: None })
+    }
+
+    /// Keeps others out of it, from those that hold it if it `takes`; also what is to be said if
+    /// nothing does.
+    pub(super) fn hold(
+        &mut self,
+        paths: &[(&NvmeUri, &str)],
+        takes: bool,
+    ) -> Result<Option<String>, FarError> {
+        let (reservation, warning) = hold::hold(paths, &self.host, &self.uri, takes)?;
+        self.reservation = reservation;
+        Ok(warning)
     }
 
     /// The name of it.
@@ -97,7 +112,7 @@ impl DiskBlade {
         let operation = if is_read { Operation::Read } else { Operation::Write { forced: false } };
         let length = tokens.len() as u64 * PAGE;
         let request = Request { operation, offset: u64::from(first) * PAGE, length };
-        let done = move |result: Result<&[u8], backend::Failure>| {
+        let done = move |result: Result<&[u8], Failure>| {
             let fail = |why: String| Err(format!("--far {uri}: {why}"));
             for (number, token) in tokens.into_iter().enumerate() {
                 let at = number * PAGE_BYTES;
@@ -107,12 +122,25 @@ impl DiskBlade {
                         Some(page) => Ok(Some(Box::new(*page))),
                         None => fail(format!("it answered with {} bytes", bytes.len())),
                     },
-                    Err(failure) => fail(failure.to_string()),
+                    Err(failure) => fail(why(*failure)),
                 };
                 told.tell(Answer { token, result });
             }
         };
         self.disk.submit(request, data, Box::new(done));
+    }
+}
+
+// What a failure means to a run, and what to do.
+fn why(failure: Failure) -> String {
+    match failure {
+        Failure::NoSpace => "the blade is full: this run and others have all of its memory; give \
+                             it more, have fewer runs, or give more --local"
+            .to_owned(),
+        Failure::Refused(bits) if Status::from_bits(bits).is(Status::RESERVATION_CONFLICT) => {
+            "another run or host has taken it".to_owned()
+        }
+        failure => failure.to_string(),
     }
 }
 
@@ -122,6 +150,7 @@ impl Blade for DiskBlade {
     }
 
     fn write(&mut self, token: Token, place: u32, bytes: &[u8; PAGE_BYTES]) {
+        self.extent = self.extent.max(place.saturating_add(1));
         self.kept.write(token, place, bytes);
     }
 
@@ -139,6 +168,7 @@ impl Blade for DiskBlade {
     }
 
     fn release(&mut self, places: u32) {
+        let places = places.max(self.extent);
         // A blade that does not take it back has it until it is written again.
         let _kept = self.disk.discard(0, u64::from(places) * PAGE);
     }

@@ -4,6 +4,8 @@ use blades::ArrayError;
 use console::{Class, Classed};
 use host::HostError;
 
+use super::hold::HoldError;
+
 /// A blade that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FarError {
@@ -15,6 +17,8 @@ pub(crate) enum FarError {
     Twice { first: String, second: String },
     #[error("--far: {0}")]
     Array(#[from] ArrayError),
+    #[error(transparent)]
+    Hold(#[from] HoldError),
     #[error(transparent)]
     System(#[from] sys::Error),
 }

@@ -99,6 +99,10 @@ pub struct RunFlags {
     #[arg(requires = "far", help_heading = LINK)]
     pub(crate) far_timeout: Option<Duration>,
 
+    /// Take the blade from the run that has it, one that was killed: should it still run, it ends
+    #[arg(long, requires = "far", help_heading = LINK)]
+    pub(crate) far_take: bool,
+
     /// Delay by the formula of an earlier emulator: dime is --link per-fault --policy fifo with
     /// --one-way, and writes back without a delay, as its code does with that policy; gao is --link
     /// full-duplex --policy clock with --rtt, and writes back over the link
