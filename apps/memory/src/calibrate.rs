@@ -17,7 +17,9 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
 
+use blades::MemoryBlade;
 use console::{Class, Classed};
 use farmem::{BudgetScope, Outcome, RunConfig, RunError, Silent, Supervisor, Tier, TrapKind};
 use measure::{Calibration, Duration, LinkConfig, LinkMode, LocalSize, Pages};
@@ -25,6 +27,7 @@ use paging::PolicyKind;
 use paging::write_back::WriteBack;
 use rustix::io::FdFlags;
 use rustix::pipe::PipeFlags;
+use sys::event::Waker;
 use sys::usage::waited_ns;
 
 use crate::probe::Probed;
@@ -39,6 +42,8 @@ const TOUCHES_MIN: u64 = 50;
 const SHORTEST: Duration = Duration::from_ns(1);
 /// Assumed of a fault until it has been measured.
 const FAULT_GUESS: Duration = Duration::from_us(10);
+/// Pages of a blade: more than the probe has.
+const BLADE_PAGES: u32 = 1 << 14;
 /// How often the constant is corrected, at most.
 const CORRECTIONS_MAX: u32 = 4;
 /// How often all of it is tried until a trap is called unusable: a busy moment is no reason.
@@ -156,6 +161,23 @@ fn floor_once(trap: TrapKind) -> Result<u64, CalibrationError> {
     Ok(probed.p50_ns)
 }
 
+/// Measures the shortest fetch from memory that is far for real, of afar itself, in nanoseconds.
+///
+/// # Errors
+/// As [`calibrate`].
+pub(crate) fn far_floor() -> Result<u64, CalibrationError> {
+    let trap = TrapKind::Userfault;
+    patiently(|| {
+        let configure = |output: &OwnedFd| config(trap, &[SHORTEST], (0, 0), output);
+        let bell = Waker::new();
+        let bell = bell.map_err(|error| CalibrationError::Run { source: error.into() })?;
+        let blade = MemoryBlade::new(BLADE_PAGES, Arc::new(bell));
+        let (probed, outcome, waited_ns) = ask_and_wait(configure, Some(blade))?;
+        let Seen { tiers: [probed], .. } = Seen::of(trap, probed, &outcome, waited_ns)?;
+        Ok(probed.p50_ns)
+    })
+}
+
 /// Tries again what only looked unusable.
 fn patiently<T>(
     mut measure: impl FnMut() -> Result<T, CalibrationError>,
@@ -262,7 +284,7 @@ fn probe<const TIERS: usize>(
     reference: u64,
 ) -> Result<Seen<TIERS>, CalibrationError> {
     let configure = |output: &OwnedFd| config(trap, &delays, (constant_ns, reference), output);
-    let (probed, outcome, engine_waited_ns) = ask_and_wait(configure)?;
+    let (probed, outcome, engine_waited_ns) = ask_and_wait(configure, None)?;
     Seen::of(trap, probed, &outcome, engine_waited_ns)
 }
 
@@ -294,12 +316,13 @@ impl<const TIERS: usize> Seen<TIERS> {
 pub(crate) fn ask(
     configure: impl FnOnce(&OwnedFd) -> RunConfig,
 ) -> Result<(Vec<Probed>, Outcome), CalibrationError> {
-    ask_and_wait(configure).map(|(probed, outcome, _waited_ns)| (probed, outcome))
+    ask_and_wait(configure, None).map(|(probed, outcome, _waited_ns)| (probed, outcome))
 }
 
-/// The same, with how long the engine waited for a processor.
+/// The same, with pages on a blade if there is one, and how long the engine waited for a processor.
 fn ask_and_wait(
     configure: impl FnOnce(&OwnedFd) -> RunConfig,
+    blade: Option<MemoryBlade>,
 ) -> Result<(Vec<Probed>, Outcome, Option<u64>), CalibrationError> {
     let (near, far) = pipe().map_err(|error| CalibrationError::Pipe(error.into()))?;
     let config = configure(&far);
@@ -307,7 +330,10 @@ fn ask_and_wait(
     // priority, and the program to come must inherit neither.
     let engine = std::thread::spawn(move || {
         let mut silent = Silent;
-        let started = Supervisor::start(config, &mut silent);
+        let started = match blade {
+            None => Supervisor::start(config, &mut silent),
+            Some(blade) => Supervisor::start_far(config, &mut silent, Box::new(blade)),
+        };
         let ended = started.and_then(Supervisor::run);
         drop(far);
         (ended, waited_ns())

@@ -51,3 +51,11 @@ pub use run_directory::{Found, sockets};
 pub fn floor(trap: TrapKind) -> Result<u64, String> {
     calibrate::floor(trap).map_err(|error| sentence(&error))
 }
+
+/// The shortest fetch from memory that is far for real, of afar itself, in nanoseconds.
+///
+/// # Errors
+/// A sentence, when it does not work or cannot be measured.
+pub fn far_floor() -> Result<u64, String> {
+    calibrate::far_floor().map_err(|error| sentence(&error))
+}

@@ -33,6 +33,7 @@ pub(super) fn all() -> (Vec<Check>, bool) {
         control_groups(),
         swap_engine(),
         request_ring(),
+        far(),
         fuse(),
     ]);
     (checks, usable)
@@ -102,6 +103,23 @@ fn trap(name: &str, kind: TrapKind, loads: fn() -> Result<(), Lack>) -> Check {
     match memory::floor(kind) {
         Ok(ns) => Check::ok(name, format!("shortest delay {}", Duration::from_ns(ns))),
         Err(error) => Check::no(name, error).needed_for("afar run"),
+    }
+}
+
+/// Runs a program with pages on a blade in this process; one behind a network needs the ring, too.
+fn far() -> Check {
+    let name = "far memory";
+    let needed_for = "afar run --far";
+    if let Err(lack) = userfaultfd_trap() {
+        return lacks(name, lack).needed_for(needed_for);
+    }
+    match (memory::far_floor(), request_ring()) {
+        (Err(error), _) => Check::no(name, error).needed_for(needed_for),
+        (Ok(_), Check { state: State::No, found, .. }) => {
+            Check::no(name, format!("memory: alone, without io_uring: {found}"))
+                .needed_for("afar run --far nvme+tcp://...")
+        }
+        (Ok(ns), _) => Check::ok(name, format!("shortest fetch {}", Duration::from_ns(ns))),
     }
 }
 
