@@ -26,4 +26,4 @@ pub use identify::identify;
 pub use serve::flags::ServeFlags;
 pub use serve::{TRACE, serve};
 pub use top::flags::TopFlags;
-pub use top::top;
+pub use top::{Looks, top, watched};

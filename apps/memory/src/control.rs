@@ -8,6 +8,7 @@ use std::os::unix::net::UnixStream;
 
 use farmem::{Retune, Snapshot, Tier};
 use measure::PAGE_BYTES;
+use results::live::{RunState, TierState};
 use serde::{Deserialize, Serialize};
 
 use crate::run_directory::Listener;
@@ -33,35 +34,6 @@ pub(crate) enum Request {
 pub(crate) enum Reply {
     Run(RunState),
     Refused(String),
-}
-
-/// A run at one moment.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct RunState {
-    pub(crate) pid: u32,
-    pub(crate) program: String,
-    pub(crate) elapsed_ns: u64,
-    pub(crate) process_count: u64,
-    pub(crate) local_bytes: u64,
-    pub(crate) far_bytes: u64,
-    pub(crate) fetch_count: u64,
-    pub(crate) fetch_p99_ns: u64,
-    pub(crate) stall_count: u64,
-    pub(crate) tiers: Vec<TierState>,
-}
-
-/// A tier as it is now.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct TierState {
-    pub(crate) name: String,
-    /// As a user writes it; none for no limit.
-    pub(crate) local: String,
-    pub(crate) rtt_ns: u64,
-    /// None is no limit.
-    pub(crate) bandwidth_bps: Option<u64>,
-    pub(crate) link: String,
-    /// Whether times are drawn from a profile, in place of the round trip.
-    pub(crate) profile: bool,
 }
 
 /// The run's end of the socket.

@@ -11,8 +11,9 @@ use std::process::ExitCode;
 
 use console::{Failure, Output};
 use measure::{BitsPerSec, Bytes, Duration};
+use results::live::RunState;
 
-use crate::control::{Reply, Request, RunState};
+use crate::control::{Reply, Request};
 use crate::ctl::flags::CtlFlags;
 use crate::run_directory::sockets;
 use crate::setting::Change;
@@ -90,6 +91,20 @@ pub fn answers(pid: u32) -> bool {
     ask(pid, &Request::Show).is_ok()
 }
 
+/// What a run does at this moment.
+///
+/// # Errors
+/// A sentence, when it cannot be reached.
+pub fn state_of(pid: u32) -> Result<RunState, String> {
+    ask(pid, &Request::Show).map_err(|error| error.to_string())
+}
+
+/// What all runs do that this user may look at and that answer, in order of their process ids.
+#[must_use]
+pub fn states() -> Vec<RunState> {
+    asked().into_iter().filter_map(|(_, state)| state.ok()).collect()
+}
+
 /// All runs on this machine by process id, with a connection to each or why there is none.
 ///
 /// The id is the one that the kernel has for whoever listens: names can be chosen, and are of
@@ -119,18 +134,23 @@ fn listener_of(stream: &UnixStream) -> Option<u32> {
     u32::try_from(peer.pid.as_raw_nonzero().get()).ok()
 }
 
-// As a table, and as JSON.
-fn list() -> [String; 2] {
-    let asked = runs().into_iter().map(|(pid, stream)| {
+// What each run says of itself, or why it says nothing.
+fn asked() -> Vec<(u32, Result<RunState, CtlError>)> {
+    let ask = |(pid, stream): (u32, io::Result<UnixStream>)| {
         let stream = stream.map_err(|error| failed(pid, error));
         (pid, stream.and_then(|stream| ask_over(stream, pid, &Request::Show)))
-    });
+    };
+    runs().into_iter().map(ask).collect()
+}
+
+// As a table, and as JSON.
+fn list() -> [String; 2] {
     let mut states = Vec::new();
     let mut text = format!(
         "{:>8} {:>10} {:>12} {:>12} {:>12} {:>10}  PROGRAM\n",
         "PID", "TIME", "LOCAL", "FAR", "FETCHES", "RTT"
     );
-    for (pid, state) in asked {
+    for (pid, state) in asked() {
         let _infallible = match &state {
             Ok(state) => writeln!(
                 text,

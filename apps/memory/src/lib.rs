@@ -33,7 +33,7 @@ mod watch;
 use farmem::TrapKind;
 
 pub use ctl::flags::CtlFlags;
-pub use ctl::{answers, ctl};
+pub use ctl::{answers, ctl, state_of, states};
 pub use keep::{KeepFlags, keep};
 pub use lack::{BPF, ENGINE, Lack, Need, bpf_trap, sentence, userfaultfd_trap};
 pub use predict::flags::PredictFlags;

@@ -8,6 +8,8 @@
 //! torture ─► Torture ────────────────────────────────┤
 //! doctor ─► Checkup ─────────────────────────────────┤
 //! version ─► About ──────────────────────────────────┤
+//! ctl, top ─► RunState, TargetView of `live` ────────┤
+//! watch ─► Watching ─────────────────────────────────┤
 //! plan ─► Bill, Placement and others of `plan` ──────┴► JSON ─► report, plan
 //! ```
 //!
@@ -19,6 +21,7 @@
 
 pub mod about;
 pub mod doctor;
+pub mod live;
 pub mod plan;
 pub mod prediction;
 pub mod report;

@@ -2,6 +2,7 @@
 
 mod about;
 mod doctor;
+mod live;
 mod plan;
 mod prediction;
 mod report;

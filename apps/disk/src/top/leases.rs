@@ -3,39 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use serde::Serialize;
+use results::live::{Lease, LeaseView};
 
 use super::line::{Line, plain};
 
 /// By subsystem and identifier of the namespace.
 pub(super) type Leases = BTreeMap<(String, u32), Lease>;
-
-/// A namespace of which each host sees a view of its own.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
-pub(super) struct Lease {
-    /// Views whose hosts are connected, and those whose lease runs out.
-    held: f64,
-    lapsing: f64,
-    /// Bytes of all views, and how many they may be.
-    used_bytes: f64,
-    total_bytes: f64,
-    /// Bytes of a view at most.
-    quota_bytes: f64,
-    /// Leases that have ended with bytes left, and writes that found no memory, since the start.
-    ended: f64,
-    refused_writes: f64,
-    /// Bytes of each view, by host identifier.
-    views: BTreeMap<String, f64>,
-}
-
-/// A namespace with its name, as JSON has it.
-#[derive(Debug, Serialize)]
-pub(super) struct LeaseView {
-    subsystem: String,
-    namespace: u32,
-    #[serde(flatten)]
-    lease: Lease,
-}
 
 /// Views of a table.
 const VIEWS_SHOWN: usize = 8;

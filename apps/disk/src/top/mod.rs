@@ -17,13 +17,13 @@ use std::time::{Duration as Timeout, Instant};
 
 use console::{Failure, Output, Screen, terminal};
 use measure::Duration;
+use results::live::TargetView;
 use sys::event::{Poll, Signals};
 
 use crate::serve::with_port;
 use crate::top::flags::TopFlags;
 
 use sample::Sample;
-use view::View;
 
 pub(crate) use error::TopError;
 
@@ -41,12 +41,7 @@ pub fn top(flags: &TopFlags) -> Result<ExitCode, Failure> {
     }
     let signals = console::interrupts_and_hangups().map_err(TopError::from)?;
     let address = with_port(&flags.address, PORT);
-    let look = || -> Result<Sample, TopError> {
-        let text = scrape::fetch(&address)?;
-        let strange = |reason| TopError::Strange { address: address.clone(), reason };
-        Sample::read(&text).map_err(strange)
-    };
-    let mut last = look()?;
+    let mut last = look(&address)?;
     let json = Output::wanted(flags.json.as_deref())?;
     let is_answered = json.as_ref().is_some_and(Output::is_stdout);
     let mut json = json.map(Output::lines).transpose()?;
@@ -60,17 +55,17 @@ pub fn top(flags: &TopFlags) -> Result<ExitCode, Failure> {
             let code = if flags.once { Err(TopError::Interrupted) } else { Ok(ExitCode::SUCCESS) };
             return code.map_err(Failure::from);
         }
-        let sample = look()?;
-        let view = View::between(&last, &sample);
+        let sample = look(&address)?;
+        let view = view::between(&last, &sample);
         last = sample;
         let mut goes_on = match &mut json {
-            Some(lines) => lines.write(&view.to_json())?,
+            Some(lines) => lines.write(&view::to_json(&view))?,
             None => true,
         };
         goes_on &= match &screen {
             _ if is_answered => true,
-            Some(screen) => screen.draw(&view.to_table())?,
-            None => terminal::show(&view.to_table())?,
+            Some(screen) => screen.draw(&view::to_table(&view))?,
+            None => terminal::show(&view::to_table(&view))?,
         };
         if !goes_on || flags.once {
             return Ok(ExitCode::SUCCESS);
@@ -78,6 +73,31 @@ pub fn top(flags: &TopFlags) -> Result<ExitCode, Failure> {
         // A target that was slow to answer is not asked in haste.
         due = due.max(Instant::now() - interval);
     }
+}
+
+/// What a target does, one interval after the other.
+pub type Looks = Box<dyn FnMut() -> Result<TargetView, String> + Send>;
+
+/// Looks at the target whose metrics are at `address`. What is returned says what has been done
+/// since it was called last; one that has been started anew counts from nothing.
+///
+/// # Errors
+/// A sentence, when the target does not answer, or not with its metrics: now, or later.
+pub fn watched(address: &str) -> Result<Looks, String> {
+    let address = with_port(address, PORT);
+    let mut last = look(&address).map_err(|error| error.to_string())?;
+    Ok(Box::new(move || {
+        let now = look(&address).map_err(|error| error.to_string())?;
+        let seen = view::between(&last, &now);
+        last = now;
+        Ok(seen)
+    }))
+}
+
+fn look(address: &str) -> Result<Sample, TopError> {
+    let text = scrape::fetch(address)?;
+    let strange = |reason| TopError::Strange { address: address.to_owned(), reason };
+    Sample::read(&text).map_err(strange)
 }
 
 // Waits until then, or for a signal.

@@ -2,67 +2,11 @@
 
 use std::fmt::Write;
 
-use serde::Serialize;
+use results::live::{HostView, NamespaceView, OperationView, ShardView, TargetView};
 
-use super::leases::{self, LeaseView};
+use super::leases;
 use super::line::plain;
 use super::sample::{HostSample, NamespaceSample, OperationSample, Sample};
-
-/// See the module's description.
-#[derive(Debug, Serialize)]
-pub(super) struct View {
-    /// By the target's clock, in seconds.
-    interval_s: f64,
-    namespaces: Vec<NamespaceView>,
-    shards: Vec<ShardView>,
-    /// By the memory that they hold, then by what they move, most first.
-    hosts: Vec<HostView>,
-    /// Memory that is leased to hosts, now.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    leases: Vec<LeaseView>,
-}
-
-#[derive(Debug, Serialize)]
-struct NamespaceView {
-    subsystem: String,
-    namespace: u32,
-    size_bytes: f64,
-    read: OperationView,
-    write: OperationView,
-    /// Of both together.
-    p50_us: Option<f64>,
-    p99_us: Option<f64>,
-    failures_per_s: f64,
-    in_flight: f64,
-}
-
-#[derive(Debug, Serialize)]
-struct OperationView {
-    commands: f64,
-    iops: f64,
-    mb_per_s: f64,
-    p50_us: Option<f64>,
-    p99_us: Option<f64>,
-}
-
-#[derive(Debug, Serialize)]
-struct ShardView {
-    shard: u32,
-    /// Share of the interval that it has worked.
-    utilisation: f64,
-    connections: f64,
-}
-
-#[derive(Debug, Serialize)]
-struct HostView {
-    host: String,
-    iops: f64,
-    mb_per_s: f64,
-    /// Of the memory for data on its way, now.
-    memory_bytes: f64,
-    memory_waits_per_s: f64,
-    connections: f64,
-}
 
 /// Hosts of a table.
 const HOSTS_SHOWN: usize = 8;
@@ -70,106 +14,103 @@ const HOSTS_SHOWN: usize = 8;
 /// Ends of buckets in seconds, and how many ended no later.
 type Buckets = Vec<(f64, f64)>;
 
-impl View {
-    /// What has been done since `last`. What was not there then, or has begun anew since, has been
-    /// done since.
-    pub(super) fn between(last: &Sample, now: &Sample) -> Self {
-        let none = Sample::default();
-        let last = if now.uptime < last.uptime { &none } else { last };
-        let interval_s = (now.uptime - last.uptime).max(1e-9);
-        let namespaces = now.namespaces.iter().map(|((subsystem, namespace), now)| {
-            let before = last.namespaces.get(&(subsystem.clone(), *namespace));
-            NamespaceView::between(subsystem, *namespace, [before, Some(now)], interval_s)
-        });
-        let shards = now.shards.iter().map(|(shard, now)| {
-            let before = last.shards.get(shard).map_or(0.0, |one| one.busy_seconds);
-            let utilisation = (now.busy_seconds - before).max(0.0) / interval_s;
-            ShardView { shard: *shard, utilisation, connections: now.connections }
-        });
-        let hosts = hosts(last, now, interval_s);
-        let (namespaces, shards) = (namespaces.collect(), shards.collect());
-        let leases = leases::views(&now.leases);
-        Self { interval_s, namespaces, shards, hosts, leases }
-    }
+/// What has been done since `last`. What was not there then, or has begun anew since, has been
+/// done since.
+pub(super) fn between(last: &Sample, now: &Sample) -> TargetView {
+    let none = Sample::default();
+    let last = if now.uptime < last.uptime { &none } else { last };
+    let interval_s = (now.uptime - last.uptime).max(1e-9);
+    let namespaces = now.namespaces.iter().map(|((subsystem, id), now)| {
+        let before = last.namespaces.get(&(subsystem.clone(), *id));
+        namespace(subsystem, *id, [before, Some(now)], interval_s)
+    });
+    let shards = now.shards.iter().map(|(shard, now)| {
+        let before = last.shards.get(shard).map_or(0.0, |one| one.busy_seconds);
+        let utilisation = (now.busy_seconds - before).max(0.0) / interval_s;
+        ShardView { shard: *shard, utilisation, connections: now.connections }
+    });
+    let hosts = hosts(last, now, interval_s);
+    let (namespaces, shards) = (namespaces.collect(), shards.collect());
+    TargetView { interval_s, namespaces, shards, hosts, leases: leases::views(&now.leases) }
+}
 
-    /// A line.
-    pub(super) fn to_json(&self) -> String {
-        let mut text = serde_json::to_string(self).expect("plain data has a JSON form");
-        text.push('\n');
-        text
-    }
+/// A line.
+pub(super) fn to_json(view: &TargetView) -> String {
+    let mut text = serde_json::to_string(view).expect("plain data has a JSON form");
+    text.push('\n');
+    text
+}
 
-    /// A table of namespaces and one of shards.
-    pub(super) fn to_table(&self) -> String {
-        let names = self.namespaces.iter().map(|one| one.subsystem.chars().count());
-        let wide = names.max().unwrap_or(0).max(9);
-        let mut text = String::new();
+/// A table of namespaces and one of shards.
+pub(super) fn to_table(view: &TargetView) -> String {
+    let names = view.namespaces.iter().map(|one| one.subsystem.chars().count());
+    let wide = names.max().unwrap_or(0).max(9);
+    let mut text = String::new();
+    let _infallible = writeln!(
+        text,
+        "{:<wide$} {:>4} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}",
+        "SUBSYSTEM",
+        "NS",
+        "READ/s",
+        "WRITE/s",
+        "READ MB",
+        "WRITE MB",
+        "P50 µs",
+        "P99 µs",
+        "IN FLIGHT"
+    );
+    for one in &view.namespaces {
         let _infallible = writeln!(
             text,
-            "{:<wide$} {:>4} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}",
-            "SUBSYSTEM",
-            "NS",
-            "READ/s",
-            "WRITE/s",
-            "READ MB",
-            "WRITE MB",
-            "P50 µs",
-            "P99 µs",
-            "IN FLIGHT"
+            "{:<wide$} {:>4} {:>9.0} {:>9.0} {:>9.1} {:>9.1} {:>9} {:>9} {:>9.0}",
+            plain(&one.subsystem),
+            one.namespace,
+            one.read.iops,
+            one.write.iops,
+            one.read.mb_per_s,
+            one.write.mb_per_s,
+            micros(one.p50_us),
+            micros(one.p99_us),
+            one.in_flight,
         );
-        for one in &self.namespaces {
-            let _infallible = writeln!(
-                text,
-                "{:<wide$} {:>4} {:>9.0} {:>9.0} {:>9.1} {:>9.1} {:>9} {:>9} {:>9.0}",
-                plain(&one.subsystem),
-                one.namespace,
-                one.read.iops,
-                one.write.iops,
-                one.read.mb_per_s,
-                one.write.mb_per_s,
-                micros(one.p50_us),
-                micros(one.p99_us),
-                one.in_flight,
-            );
-        }
-        let _infallible = writeln!(text, "\nSHARD   BUSY  CONNECTIONS");
-        for one in &self.shards {
-            let percent = one.utilisation * 100.0;
-            let _infallible =
-                writeln!(text, "{:<5} {percent:>5.1}% {:>12.0}", one.shard, one.connections);
-        }
-        leases::add(&mut text, &self.leases);
-        self.add_hosts(&mut text);
-        text
     }
+    let _infallible = writeln!(text, "\nSHARD   BUSY  CONNECTIONS");
+    for one in &view.shards {
+        let percent = one.utilisation * 100.0;
+        let _infallible =
+            writeln!(text, "{:<5} {percent:>5.1}% {:>12.0}", one.shard, one.connections);
+    }
+    leases::add(&mut text, &view.leases);
+    add_hosts(view, &mut text);
+    text
+}
 
-    fn add_hosts(&self, text: &mut String) {
-        if self.hosts.is_empty() {
-            return;
-        }
-        let shown = || self.hosts.iter().take(HOSTS_SHOWN);
-        let wide = shown().map(|one| one.host.chars().count()).max().unwrap_or(0).max(4);
+fn add_hosts(view: &TargetView, text: &mut String) {
+    if view.hosts.is_empty() {
+        return;
+    }
+    let shown = || view.hosts.iter().take(HOSTS_SHOWN);
+    let wide = shown().map(|one| one.host.chars().count()).max().unwrap_or(0).max(4);
+    let _infallible = writeln!(
+        text,
+        "\n{:<wide$} {:>9} {:>9} {:>10} {:>9} {:>11}",
+        "HOST", "I/O/s", "MB/s", "MEMORY MiB", "WAITS/s", "CONNECTIONS"
+    );
+    for one in shown() {
         let _infallible = writeln!(
             text,
-            "\n{:<wide$} {:>9} {:>9} {:>10} {:>9} {:>11}",
-            "HOST", "I/O/s", "MB/s", "MEMORY MiB", "WAITS/s", "CONNECTIONS"
+            "{:<wide$} {:>9.0} {:>9.1} {:>10.1} {:>9.0} {:>11.0}",
+            plain(&one.host),
+            one.iops,
+            one.mb_per_s,
+            one.memory_bytes / f64::from(1 << 20),
+            one.memory_waits_per_s,
+            one.connections
         );
-        for one in shown() {
-            let _infallible = writeln!(
-                text,
-                "{:<wide$} {:>9.0} {:>9.1} {:>10.1} {:>9.0} {:>11.0}",
-                plain(&one.host),
-                one.iops,
-                one.mb_per_s,
-                one.memory_bytes / f64::from(1 << 20),
-                one.memory_waits_per_s,
-                one.connections
-            );
-        }
-        let rest = self.hosts.len().saturating_sub(HOSTS_SHOWN);
-        if rest > 0 {
-            let _infallible = writeln!(text, "and {rest} more");
-        }
+    }
+    let rest = view.hosts.len().saturating_sub(HOSTS_SHOWN);
+    if rest > 0 {
+        let _infallible = writeln!(text, "and {rest} more");
     }
 }
 
@@ -199,56 +140,52 @@ fn micros(time: Option<f64>) -> String {
     time.map_or_else(|| "-".to_owned(), |time| format!("{time:.1}"))
 }
 
-impl NamespaceView {
-    fn between(
-        subsystem: &str,
-        namespace: u32,
-        [before, now]: [Option<&NamespaceSample>; 2],
-        interval_s: f64,
-    ) -> Self {
-        let none = NamespaceSample::default();
-        let [before, now] = [before.unwrap_or(&none), now.unwrap_or(&none)];
-        // Another disk under the same identifier counts from the beginning.
-        let is_anew = now.read.commands < before.read.commands
-            || now.write.commands < before.write.commands
-            || now.failures < before.failures;
-        let before = if is_anew { &none } else { before };
-        let reads = since(&before.read.buckets, &now.read.buckets);
-        let writes = since(&before.write.buckets, &now.write.buckets);
-        let both: Buckets = match (reads.is_empty(), writes.is_empty()) {
-            (true, _) => writes.clone(),
-            (_, true) => reads.clone(),
-            _ => reads.iter().zip(&writes).map(|(one, two)| (one.0, one.1 + two.1)).collect(),
-        };
-        Self {
-            subsystem: subsystem.to_owned(),
-            namespace,
-            size_bytes: now.size_bytes,
-            read: OperationView::between(&before.read, &now.read, &reads, interval_s),
-            write: OperationView::between(&before.write, &now.write, &writes, interval_s),
-            p50_us: quantile_us(&both, 0.5),
-            p99_us: quantile_us(&both, 0.99),
-            failures_per_s: (now.failures - before.failures) / interval_s,
-            in_flight: now.in_flight,
-        }
+fn namespace(
+    subsystem: &str,
+    id: u32,
+    [before, now]: [Option<&NamespaceSample>; 2],
+    interval_s: f64,
+) -> NamespaceView {
+    let none = NamespaceSample::default();
+    let [before, now] = [before.unwrap_or(&none), now.unwrap_or(&none)];
+    // Another disk under the same identifier counts from the beginning.
+    let is_anew = now.read.commands < before.read.commands
+        || now.write.commands < before.write.commands
+        || now.failures < before.failures;
+    let before = if is_anew { &none } else { before };
+    let reads = since(&before.read.buckets, &now.read.buckets);
+    let writes = since(&before.write.buckets, &now.write.buckets);
+    let both: Buckets = match (reads.is_empty(), writes.is_empty()) {
+        (true, _) => writes.clone(),
+        (_, true) => reads.clone(),
+        _ => reads.iter().zip(&writes).map(|(one, two)| (one.0, one.1 + two.1)).collect(),
+    };
+    NamespaceView {
+        subsystem: subsystem.to_owned(),
+        namespace: id,
+        size_bytes: now.size_bytes,
+        read: operation(&before.read, &now.read, &reads, interval_s),
+        write: operation(&before.write, &now.write, &writes, interval_s),
+        p50_us: quantile_us(&both, 0.5),
+        p99_us: quantile_us(&both, 0.99),
+        failures_per_s: (now.failures - before.failures) / interval_s,
+        in_flight: now.in_flight,
     }
 }
 
-impl OperationView {
-    fn between(
-        before: &OperationSample,
-        now: &OperationSample,
-        buckets: &Buckets,
-        interval_s: f64,
-    ) -> Self {
-        let commands = now.commands - before.commands;
-        Self {
-            commands,
-            iops: commands / interval_s,
-            mb_per_s: (now.bytes - before.bytes) / 1e6 / interval_s,
-            p50_us: quantile_us(buckets, 0.5),
-            p99_us: quantile_us(buckets, 0.99),
-        }
+fn operation(
+    before: &OperationSample,
+    now: &OperationSample,
+    buckets: &Buckets,
+    interval_s: f64,
+) -> OperationView {
+    let commands = now.commands - before.commands;
+    OperationView {
+        commands,
+        iops: commands / interval_s,
+        mb_per_s: (now.bytes - before.bytes) / 1e6 / interval_s,
+        p50_us: quantile_us(buckets, 0.5),
+        p99_us: quantile_us(buckets, 0.99),
     }
 }
 
@@ -293,7 +230,7 @@ mod tests {
 
     #[test]
     fn rates_are_of_the_interval() {
-        let view = View::between(&sample(10.0, 1000.0, 0.0), &sample(12.0, 3000.0, 1000.0));
+        let view = between(&sample(10.0, 1000.0, 0.0), &sample(12.0, 3000.0, 1000.0));
         let one = &view.namespaces[0];
         assert_eq!((one.read.iops, one.read.commands, one.write.iops), (1000.0, 2000.0, 0.0));
         assert!((one.read.mb_per_s - 4.096).abs() < 1e-9);
@@ -302,7 +239,7 @@ mod tests {
         assert!((one.p99_us.expect("there is one") - 198.0).abs() < 1e-6, "{one:?}");
         assert_eq!(one.write.p50_us, None);
         assert!((view.shards[0].utilisation - 0.25).abs() < 1e-9);
-        let table = view.to_table();
+        let table = to_table(&view);
         assert!(table.contains("nqn.x        1      1000         0       4.1       0.0     100.0"));
         assert!(table.contains("0      25.0%            2"), "{table}");
         let greedy = HostSample { memory_bytes: 3e6, ..HostSample::default() };
@@ -311,11 +248,11 @@ mod tests {
         before.hosts.insert("nqn.busy".to_owned(), HostSample::default());
         after.hosts.insert("nqn.busy".to_owned(), busy);
         after.hosts.insert("nqn.greedy".to_owned(), greedy);
-        let hosts = View::between(&before, &after);
+        let hosts = between(&before, &after);
         let shown: Vec<_> = hosts.hosts.iter().map(|one| (one.host.as_str(), one.iops)).collect();
         assert_eq!(shown, [("nqn.greedy", 0.0), ("nqn.busy", 100.0)]);
-        assert!(hosts.to_table().contains("nqn.greedy         0       0.0        2.9"));
-        let json: serde_json::Value = serde_json::from_str(&view.to_json()).expect("it is JSON");
+        assert!(to_table(&hosts).contains("nqn.greedy         0       0.0        2.9"));
+        let json: serde_json::Value = serde_json::from_str(&to_json(&view)).expect("it is JSON");
         assert_eq!(json["namespaces"][0]["read"]["commands"], 2000.0);
     }
 
@@ -323,10 +260,10 @@ mod tests {
     fn what_begins_anew_counts_from_nothing() {
         // The target, or the namespace alone.
         for uptime in [1.0, 12.0] {
-            let view = View::between(&sample(10.0, 1000.0, 0.0), &sample(uptime, 30.0, 30.0));
+            let view = between(&sample(10.0, 1000.0, 0.0), &sample(uptime, 30.0, 30.0));
             assert_eq!(view.namespaces[0].read.commands, 30.0);
         }
-        let view = View::between(&Sample::default(), &sample(1.0, 30.0, 30.0));
+        let view = between(&Sample::default(), &sample(1.0, 30.0, 30.0));
         assert_eq!(view.namespaces[0].read.iops, 30.0);
     }
 

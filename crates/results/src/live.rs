@@ -1,0 +1,239 @@
+//! What goes on at one moment: a run, a target, the cells of a sweep. Whoever asks again and again
+//! has a history.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Findings, Record};
+
+/// What `afar watch --json` writes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Watching {
+    /// Version of the afar that wrote it.
+    pub version: String,
+    /// What is watched, in words.
+    pub watched: String,
+    /// Where the page is. Whoever knows it may look.
+    pub url: String,
+}
+
+impl Record for Watching {
+    const SCHEMA: &'static str = "afar.watch/1";
+}
+
+/// A run with far memory, as `afar ctl --json` has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunState {
+    /// The process id of afar itself.
+    pub pid: u32,
+    /// The program, as it was named.
+    pub program: String,
+    /// Since the program was started, in nanoseconds.
+    pub elapsed_ns: u64,
+    /// Processes with managed memory.
+    pub process_count: u64,
+    /// Memory that is local.
+    pub local_bytes: u64,
+    /// Memory that is far.
+    pub far_bytes: u64,
+    /// Fetches since the start.
+    pub fetch_count: u64,
+    /// The 99th percentile of all fetches since the start, in nanoseconds; 0 without any.
+    pub fetch_p99_ns: u64,
+    /// Faults that found no free frame of local memory, since the start.
+    pub stall_count: u64,
+    /// In the order of their numbers; the default tier is the first.
+    pub tiers: Vec<TierState>,
+}
+
+/// A tier as it is now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TierState {
+    /// Its name.
+    pub name: String,
+    /// Local memory as a user writes it; `none` for no limit.
+    pub local: String,
+    /// The round trip, in nanoseconds.
+    pub rtt_ns: u64,
+    /// Bits in a second in one direction; none is no limit.
+    pub bandwidth_bps: Option<u64>,
+    /// How transfers share the link.
+    pub link: String,
+    /// Whether times are drawn from a profile, in place of the round trip.
+    pub profile: bool,
+}
+
+/// What a target has done in an interval, as `afar top --json` has it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct TargetView {
+    /// By the target's clock, in seconds.
+    pub interval_s: f64,
+    /// In order of subsystem and identifier.
+    pub namespaces: Vec<NamespaceView>,
+    /// In order of their numbers.
+    pub shards: Vec<ShardView>,
+    /// By the memory that they hold, then by what they move, most first.
+    pub hosts: Vec<HostView>,
+    /// Memory that is leased to hosts, now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leases: Vec<LeaseView>,
+}
+
+/// Memory of a namespace of which each host sees a view of its own.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Lease {
+    /// Views whose hosts are connected.
+    pub held: f64,
+    /// Views whose lease runs out.
+    pub lapsing: f64,
+    /// Bytes of all views.
+    pub used_bytes: f64,
+    /// How many these may be.
+    pub total_bytes: f64,
+    /// Bytes of a view at most.
+    pub quota_bytes: f64,
+    /// Leases that have ended with bytes left, since the start.
+    pub ended: f64,
+    /// Writes that found no memory, since the start.
+    pub refused_writes: f64,
+    /// Bytes of each view, by host identifier.
+    pub views: BTreeMap<String, f64>,
+}
+
+/// A namespace whose memory is leased.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LeaseView {
+    /// The name of its subsystem.
+    pub subsystem: String,
+    /// Its identifier.
+    pub namespace: u32,
+    /// Who has how much of it now.
+    #[serde(flatten)]
+    pub lease: Lease,
+}
+
+/// What a namespace has done in an interval.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NamespaceView {
+    /// The name of its subsystem.
+    pub subsystem: String,
+    /// Its identifier.
+    pub namespace: u32,
+    /// Its size.
+    pub size_bytes: f64,
+    /// Its reads.
+    pub read: OperationView,
+    /// Its writes.
+    pub write: OperationView,
+    /// The median time of both together, in microseconds.
+    pub p50_us: Option<f64>,
+    /// Their 99th percentile.
+    pub p99_us: Option<f64>,
+    /// Commands that failed, in a second.
+    pub failures_per_s: f64,
+    /// Commands taken and not answered, now.
+    pub in_flight: f64,
+}
+
+/// Reads or writes of an interval.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OperationView {
+    /// How many.
+    pub commands: f64,
+    /// How many in a second.
+    pub iops: f64,
+    /// 10^6 bytes in a second.
+    pub mb_per_s: f64,
+    /// The median time, in microseconds; nothing if there were none.
+    pub p50_us: Option<f64>,
+    /// The 99th percentile.
+    pub p99_us: Option<f64>,
+}
+
+/// What a thread of the target has done in an interval.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ShardView {
+    /// Its number.
+    pub shard: u32,
+    /// Share of the interval that it has worked.
+    pub utilisation: f64,
+    /// Open connections, now.
+    pub connections: f64,
+}
+
+/// What a host or an initiator has done in an interval.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HostView {
+    /// Its name, as it has said it.
+    pub host: String,
+    /// Commands in a second.
+    pub iops: f64,
+    /// 10^6 bytes in a second.
+    pub mb_per_s: f64,
+    /// Of the memory for data on its way, now.
+    pub memory_bytes: f64,
+    /// Times in a second that a command waited for memory.
+    pub memory_waits_per_s: f64,
+    /// Open connections, now.
+    pub connections: f64,
+}
+
+/// How far the runs of a directory have come.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Progress {
+    /// Runs that have ended.
+    pub run_count: u64,
+    /// Runs in all; nothing where that is found out on the way.
+    pub runs_of: Option<u64>,
+    /// What the figure of a run is.
+    pub metric: String,
+    /// Those that are known from the start first, then others as they have begun.
+    pub cells: Vec<CellProgress>,
+}
+
+/// How far one cell has come.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CellProgress {
+    /// Its name.
+    pub name: String,
+    /// Runs that have ended.
+    pub run_count: u64,
+    /// Runs in all, if that is known.
+    pub runs_of: Option<u64>,
+    /// Runs that failed or are invalid.
+    pub trouble_count: u64,
+    /// Why the last of them did or is.
+    pub last_trouble: Option<String>,
+    /// The figure of the last run that has one.
+    pub last_value: Option<f64>,
+}
+
+/// The directory of a sweep at one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SweepState {
+    /// How far it has come.
+    pub progress: Progress,
+    /// What the runs say so far, if they are of a kind that findings are made of.
+    pub findings: Option<Findings>,
+}
+
+impl CellProgress {
+    /// A cell without runs.
+    #[must_use]
+    pub fn new(name: impl Into<String>, runs_of: Option<u64>) -> Self {
+        let name = name.into();
+        Self { name, run_count: 0, runs_of, trouble_count: 0, last_trouble: None, last_value: None }
+    }
+
+    /// A run has ended: with a figure, or with the reason why it has none.
+    pub fn add(&mut self, value: Option<f64>, trouble: Option<&str>) {
+        self.run_count += 1;
+        if let Some(why) = trouble {
+            self.trouble_count += 1;
+            self.last_trouble = Some(why.to_owned());
+        }
+        self.last_value = value.or(self.last_value);
+    }
+}
