@@ -17,6 +17,7 @@ pub use sim::error::SimError;
 pub use sim::figures::{figures, rows};
 pub use sim::flags::SimFlags;
 pub use sim::many;
+pub use sim::progress::progress_of;
 pub use sim::run::{Looker, run_stranded};
 pub use sim::setting::Settings;
 pub use sim::setup::Setup;

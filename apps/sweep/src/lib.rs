@@ -15,6 +15,7 @@ mod gate;
 mod json;
 mod matrix;
 mod plan;
+mod progress;
 mod row;
 mod table;
 mod time;
@@ -28,6 +29,7 @@ use std::process::ExitCode;
 use console::{Class, Classed, Failure, Line, Output, terminal};
 use experiment::journal::{self, Header, Journal};
 use experiment::{Looks, stats};
+use results::live::SweepState;
 use results::{CellKind as Kind, Findings, SWEEP_SCHEMA};
 
 use console::machine;
@@ -194,22 +196,36 @@ fn ended(rows: &[Row], closed: Option<Closed>) -> Result<ExitCode, Failure> {
 /// # Errors
 /// A sentence, when the directory is not that of a sweep.
 pub fn findings_of(directory: &Path) -> Result<Findings, String> {
-    read(directory).map_err(|error| error.to_string())
+    let (header, sweep, rows) = read(directory).map_err(|error| error.to_string())?;
+    Ok(findings(&header, &sweep, &rows))
 }
 
-fn read(directory: &Path) -> Result<Findings, SweepError> {
+/// How far the sweep in a directory has come, and what its runs say so far.
+///
+/// # Errors
+/// A sentence, when the directory is not that of a sweep.
+pub fn state_of(directory: &Path) -> Result<SweepState, String> {
+    let (header, sweep, rows) = read(directory).map_err(|error| error.to_string())?;
+    let progress = progress::progress(&header, &sweep, &rows);
+    Ok(SweepState { progress, findings: Some(findings(&header, &sweep, &rows)) })
+}
+
+fn read(directory: &Path) -> Result<(Header, Sweep, Vec<Row>), SweepError> {
     let (header, rows) = journal::read::<Row>(directory)?;
-    let path = directory.join("sweep.json");
-    let sweep = Sweep::of(&header.experiment, &path)?;
-    let mut cells = matrix::cells(&sweep);
-    for row in &rows {
+    let sweep = Sweep::of(&header.experiment, &directory.join("sweep.json"))?;
+    Ok((header, sweep, rows))
+}
+
+fn findings(header: &Header, sweep: &Sweep, rows: &[Row]) -> Findings {
+    let mut cells = matrix::cells(sweep);
+    for row in rows {
         if let Some(cell) = Cell::named(&row.cell).filter(|cell| !cells.contains(cell)) {
             cells.push(cell);
         }
     }
     cells.retain(|cell| rows.iter().any(|row| row.cell == cell.name()));
-    let findings = table::findings(&cells, &rows, sweep.metric.better);
-    Ok(json::findings(&header, &sweep, table::native(&rows, &sweep.metric), findings))
+    let findings = table::findings(&cells, rows, sweep.metric.better);
+    json::findings(header, sweep, table::native(rows, &sweep.metric), findings)
 }
 
 fn open(directory: &Path, header: &Header) -> Result<Journal<Row>, SweepError> {

@@ -27,6 +27,7 @@ mod parameters;
 mod pcap;
 pub(crate) mod picture;
 mod ports;
+pub(crate) mod progress;
 mod repeated;
 mod rounded;
 mod row;
