@@ -31,6 +31,7 @@ command::table! {
     Bench(disk::BenchFlags) => disk::bench,
     Torture(torture::TortureFlags) => torture::torture,
     Report(report::ReportFlags) => report,
+    Watch(report::WatchFlags) => watch,
     Reproduce(paper::ReproduceFlags) => paper::reproduce,
     Sim(fabric::SimFlags) => fabric::sim,
     Loop(fabric::LoopFlags) => fabric::closed_loop,
@@ -69,6 +70,18 @@ fn main() -> ExitCode {
 /// Sections of a page may be of the directory of a sweep, which only `afar sweep` can read.
 fn report(flags: &report::ReportFlags) -> Result<ExitCode, Failure> {
     report::report(flags, &sweep::findings_of)
+}
+
+/// What goes on is known to the applications that do it.
+fn watch(flags: &report::WatchFlags) -> Result<ExitCode, Failure> {
+    let sources = report::Sources {
+        sweep: sweep::state_of,
+        simulations: fabric::progress_of,
+        run: memory::state_of,
+        runs: memory::states,
+        target: disk::watched,
+    };
+    report::watch(flags, sources)
 }
 
 fn man(flags: &pages::ManFlags) -> Result<ExitCode, Failure> {

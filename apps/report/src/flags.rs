@@ -11,6 +11,8 @@ pub(crate) enum Format {
     Md,
 }
 
+use super::error::ReportError;
+
 /// Say what records come to, in words and pictures
 ///
 /// Takes what other commands have written: the directory of a sweep, what it prints with --json or
@@ -66,3 +68,26 @@ Examples:
   afar report --format md redis.json > summary.md
 
 Exit status: 0 written; 1 a picture could not be drawn; 2 bad usage, or no record.";
+
+/// The bound that a user gives as a share: `5%` is a ratio of 1.05.
+///
+/// # Errors
+/// When it is no share above 0.
+pub(super) fn bound(text: &str) -> Result<f64, ReportError> {
+    let share: Option<f64> = text.strip_suffix('%').and_then(|share| share.trim().parse().ok());
+    let share = share.filter(|share| share.is_finite() && *share > 0.0);
+    share.map(|share| 1.0 + share / 100.0).ok_or_else(|| ReportError::Bound(text.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_are_shares() {
+        assert_eq!(bound("5%").ok(), Some(1.05));
+        for wrong in ["5", "0%", "-1%", "x%", "%", "inf%"] {
+            assert!(bound(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,8 +1,9 @@
-//! `afar report`: what records say, as a page that works offline, pictures, JSON or text.
+//! `afar report`: what records say, as a page that works offline, pictures, JSON or text; and
+//! `afar watch`: the same of what goes on, as a live page.
 //!
 //! ```text
 //! record ─► source (its schema) ─► one module for each kind ─► Section: answer, pictures, tables
-//!                                      compare ◄── two ──┘        └─► page │ SVG │ PNG │ JSON
+//!              watch: looks ──►        compare ◄── two ──┘        └─► page │ SVG │ PNG │ JSON
 //! ```
 //!
 //! A section is computed from the record alone. Nothing here runs anything, and the page asks
@@ -28,6 +29,7 @@ mod raster;
 mod section;
 mod setting;
 mod source;
+mod watch;
 mod words;
 
 mod disk;
@@ -53,10 +55,11 @@ use std::process::ExitCode;
 use flags::Format;
 pub use flags::ReportFlags;
 pub use source::OfSweep;
+pub use watch::flags::WatchFlags;
+pub use watch::{Sources, TargetLooks, watch};
 
 use console::{Failure, Output, OutputError, layout, terminal};
 use raster::Font;
-use section::Picture;
 
 use contents::Report;
 
@@ -67,7 +70,7 @@ pub(crate) use error::ReportError;
 /// # Errors
 /// When a record cannot be read, or a file cannot be written.
 pub fn report(flags: &ReportFlags, of_sweep: OfSweep<'_>) -> Result<ExitCode, Failure> {
-    let bound = bound(&flags.bound)?;
+    let bound = flags::bound(&flags.bound)?;
     let report = read(flags, bound, of_sweep)?;
     let font = flags.png.is_some().then(Font::find).transpose().map_err(ReportError::from)?;
     let open = |path: &Option<PathBuf>| path.as_deref().map(Output::open).transpose();
@@ -95,12 +98,6 @@ pub fn report(flags: &ReportFlags, of_sweep: OfSweep<'_>) -> Result<ExitCode, Fa
     Ok(ExitCode::SUCCESS)
 }
 
-fn bound(text: &str) -> Result<f64, ReportError> {
-    let share: Option<f64> = text.strip_suffix('%').and_then(|share| share.trim().parse().ok());
-    let share = share.filter(|share| share.is_finite() && *share > 0.0);
-    share.map(|share| 1.0 + share / 100.0).ok_or_else(|| ReportError::Bound(text.to_owned()))
-}
-
 fn read(flags: &ReportFlags, bound: f64, of_sweep: OfSweep<'_>) -> Result<Report, ReportError> {
     if flags.compare && flags.records.len() != 2 {
         return Err(ReportError::Count(flags.records.len()));
@@ -121,7 +118,7 @@ fn read(flags: &ReportFlags, bound: f64, of_sweep: OfSweep<'_>) -> Result<Report
     }
     sections.extend(predicted::against(&sections));
     for (_, section) in &mut sections {
-        tell_apart(&mut section.pictures);
+        section::tell_apart(&mut section.pictures);
     }
     let title = match (&flags.title, sections.as_slice()) {
         (Some(title), _) => title.clone(),
@@ -131,24 +128,6 @@ fn read(flags: &ReportFlags, bound: f64, of_sweep: OfSweep<'_>) -> Result<Report
     };
     let command = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     Ok(Report { title, command, sections })
-}
-
-/// No two pictures of a section have one name, and names are good for files.
-fn tell_apart(pictures: &mut [Picture]) {
-    let mut taken: Vec<String> = Vec::new();
-    for picture in pictures {
-        let is_good = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
-        let name: String =
-            picture.name.chars().map(|letter| if is_good(letter) { letter } else { '-' }).collect();
-        let mut unique = name.clone();
-        let mut number = 2;
-        while taken.contains(&unique) {
-            unique = format!("{name}-{number}");
-            number += 1;
-        }
-        taken.push(unique.clone());
-        picture.name = unique;
-    }
 }
 
 /// A file for each picture; those of several records have the record's number first.
@@ -197,17 +176,4 @@ fn text(report: &Report) -> String {
         out.push('\n');
     }
     out + "afar report RECORD -o report.html has pictures of this\n"
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bounds_are_shares() {
-        assert_eq!(bound("5%").ok(), Some(1.05));
-        for wrong in ["5", "0%", "-1%", "x%", "%", "inf%"] {
-            assert!(bound(wrong).is_err(), "{wrong}");
-        }
-    }
 }

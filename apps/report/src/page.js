@@ -33,7 +33,7 @@
     tip.style.top = `${y - size.height - 12 < 0 ? y + height * scale + 14 : y - size.height - 12}px`;
   };
 
-  document.querySelectorAll("figure").forEach((figure) => {
+  const wire = (figure) => {
     const drawing = figure.querySelector(".drawing");
     const data = figure.querySelector("script.hints");
     let hints = null;
@@ -70,6 +70,12 @@
     figure.querySelectorAll("button[data-save]").forEach((button) => {
       button.addEventListener("click", () => save(figure, button.dataset.save));
     });
+  };
+  document.querySelectorAll("figure").forEach(wire);
+  // A live page says where figures are new.
+  document.addEventListener("fresh", (event) => {
+    tip.hidden = true;
+    event.target.querySelectorAll("figure").forEach(wire);
   });
 
   const download = (blob, name) => {

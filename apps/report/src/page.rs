@@ -1,4 +1,4 @@
-//! The report as one HTML file, which asks nothing of any host.
+//! The report as one HTML file, which asks nothing of any host; and its parts, for a live page.
 //!
 //! Everything that comes from a record passes through `escape` (or `json`, within scripts). Colours
 //! of pictures are attributes, and the style sheet has others for a dark page: a file of a picture
@@ -15,8 +15,8 @@ use super::section::{Picture, Section, Table};
 use super::words::{GLOSSARY, command};
 use console::layout::count;
 
-const STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = include_str!("page.js");
+pub(super) const STYLE: &str = include_str!("page.css");
+pub(super) const SCRIPT: &str = include_str!("page.js");
 /// Nothing may be fetched from anywhere; what is in the file may run.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
                       img-src data: blob:";
@@ -34,9 +34,7 @@ pub(super) fn html(report: &Report) -> String {
         env!("CARGO_PKG_VERSION")
     );
     body += &contents(&report.sections);
-    for (index, (name, section)) in (1..).zip(&report.sections) {
-        body += &one(index, name, section);
-    }
+    body.extend(sections(&report.sections));
     body += &glossary();
     let command = escape(&command(&report.command));
     let _infallible = write!(
@@ -56,6 +54,11 @@ pub(super) fn html(report: &Report) -> String {
     )
 }
 
+/// The markup of each section.
+pub(super) fn sections(sections: &[(String, Section)]) -> impl Iterator<Item = String> {
+    (1..).zip(sections).map(|(index, (name, section))| one(index, name, section))
+}
+
 /// The first sentence of each section, where there are several.
 fn contents(sections: &[(String, Section)]) -> String {
     if sections.len() < 2 {
@@ -71,12 +74,13 @@ fn contents(sections: &[(String, Section)]) -> String {
 }
 
 fn one(index: usize, name: &str, section: &Section) -> String {
-    let mut text = format!(
-        "<section id=\"r{index}\">\n<h2>{}</h2>\n<p class=\"source\">{} record, {}</p>\n",
-        escape(&section.title),
-        escape(section.kind),
-        escape(name)
-    );
+    let (title, name) = (escape(&section.title), escape(name));
+    let mut text = format!("<section id=\"r{index}\">\n<h2>{title}</h2>\n");
+    let _infallible = match section.kind {
+        // Of a moment: there is no record.
+        "" => writeln!(text, "<p class=\"source\">{name}</p>"),
+        kind => writeln!(text, "<p class=\"source\">{} record, {name}</p>", escape(kind)),
+    };
     text += &answer(index, section);
     if !section.warnings.is_empty() {
         let items = items(&section.warnings);
@@ -272,7 +276,7 @@ pub(super) fn host(host: &Host) -> Vec<(String, String)> {
     known.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-fn glossary() -> String {
+pub(super) fn glossary() -> String {
     let entries = GLOSSARY
         .iter()
         .map(|(word, meaning)| format!("<dt>{}</dt><dd>{}</dd>\n", escape(word), escape(meaning)));

@@ -140,6 +140,24 @@ impl Figure {
     }
 }
 
+/// No two pictures of a section have one name, and names are good for files.
+pub(super) fn tell_apart(pictures: &mut [Picture]) {
+    let mut taken: Vec<String> = Vec::new();
+    for picture in pictures {
+        let is_good = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
+        let name: String =
+            picture.name.chars().map(|letter| if is_good(letter) { letter } else { '-' }).collect();
+        let mut unique = name.clone();
+        let mut number = 2;
+        while taken.contains(&unique) {
+            unique = format!("{name}-{number}");
+            number += 1;
+        }
+        taken.push(unique.clone());
+        picture.name = unique;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
