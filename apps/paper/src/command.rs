@@ -2,6 +2,7 @@
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use console::layout;
 
 use crate::figure::Figure;
 use crate::flags::Options;
@@ -23,8 +24,12 @@ const FIGURES: [&[Figure]; 4] = [dime::FIGURES, gao::FIGURES, guz::FIGURES, klim
 #[command(after_help = NOTES)]
 pub struct ReproduceFlags {
     /// The figure
-    #[arg(value_name = "FIGURE", value_parser = figure())]
-    pub(crate) figure: &'static Figure,
+    #[arg(value_name = "FIGURE", value_parser = figure(), required_unless_present = "list")]
+    pub(crate) figure: Option<&'static Figure>,
+
+    /// Print every figure, how long it takes with --quick, and what it shows; measure nothing
+    #[arg(long, conflicts_with = "figure")]
+    pub(crate) list: bool,
 
     #[command(flatten)]
     pub(crate) options: Options,
@@ -38,6 +43,25 @@ Exit status: 0 it was measured, whether or not it agrees with the paper; 1 it fa
 4 a run that it is made of is invalid; 130 interrupted.
 
 Example: afar reproduce guz-fig7 --quick";
+
+/// A line for each figure.
+pub(crate) fn list() -> String {
+    let mut rows = vec![layout::row(["figure", "--quick", ""])];
+    for figure in FIGURES.into_iter().flatten() {
+        let time = format!("{} s", figure.quick_s);
+        rows.push(vec![figure.name.to_owned(), time, format!(" {}", figure.about)]);
+    }
+    let widest = rows.iter().map(|row| row[0].len()).max().unwrap_or(0);
+    let line = |row: &Vec<String>| format!("{:<widest$}  {:>7} {}", row[0], row[1], row[2]);
+    let lines: Vec<String> = rows.iter().map(|row| line(row).trim_end().to_owned()).collect();
+    lines.join("\n") + LIST_NOTE
+}
+
+const LIST_NOTE: &str = "
+
+times: measured while other programs kept both processors busy; an idle machine needs less. Without
+--quick a figure has more repetitions of longer runs: five to twenty times as long.
+";
 
 fn figure() -> impl TypedValueParser<Value = &'static Figure> {
     let all = || FIGURES.into_iter().flatten();
@@ -53,6 +77,20 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+
+    #[test]
+    fn the_list_has_every_figure_with_its_time() {
+        let list = list();
+        for figure in FIGURES.into_iter().flatten() {
+            // --quick ends within two minutes where nothing else runs.
+            assert!((1..=150).contains(&figure.quick_s), "{}", figure.name);
+            let begin = format!("\n{} ", figure.name);
+            let line = list.split_once(&begin).expect("it is there").1.lines().next();
+            let line = line.unwrap_or_default();
+            assert!(line.contains(&format!(" {} s ", figure.quick_s)), "{line}");
+            assert!(line.ends_with(figure.about), "{line}");
+        }
+    }
 
     #[test]
     fn names_of_figures_begin_with_their_paper() {

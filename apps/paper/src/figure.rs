@@ -14,6 +14,8 @@ pub(crate) struct Figure {
     pub(crate) name: &'static str,
     /// The paper, the figure's number, what it shows.
     pub(crate) about: &'static str,
+    /// How long it took with `--quick` on two shared processors, in seconds; it varies by machine.
+    pub(crate) quick_s: u32,
     pub(crate) run: Run,
 }
 

@@ -54,7 +54,12 @@ const BUSY_POLL_MOST: Duration = Duration::from_ms(1);
 /// # Errors
 /// When the drive, the target or the files cannot be made, or a request fails.
 pub fn reproduce(flags: &ReproduceFlags) -> Result<ExitCode, Failure> {
-    let ReproduceFlags { figure, options } = flags;
+    let ReproduceFlags { figure, options, .. } = flags;
+    // The command line has a figure, or --list.
+    let Some(figure) = figure else {
+        terminal::answer(&command::list())?;
+        return Ok(ExitCode::SUCCESS);
+    };
     if options.busy_poll > BUSY_POLL_MOST {
         return Err(ReproduceError::BusyPoll(options.busy_poll).into());
     }

@@ -23,33 +23,39 @@ use crate::figure::{Figure, Run};
 pub(super) const FIGURES: &[Figure] = &[
     Figure {
         name: "guz-fig2",
+        quick_s: 55,
         about: "Guz et al. 2017, Fig. 2: most throughput at every mix of reads and writes",
         run: Run::OnBed(PM1725, fig2::run),
     },
     Figure {
         name: "guz-fig3",
+        quick_s: 45,
         about: "Guz et al. 2017, Fig. 3: processors of the host in use at every mix of reads \
                 and writes",
         run: Run::OnBed(PM1725, fig3::run),
     },
     Figure {
         name: "guz-fig5",
+        quick_s: 35,
         about: "Guz et al. 2017, Fig. 5: throughput and processor time with fewer processors \
                 at the target",
         run: Run::OnBed(PM1725, fig5::run),
     },
     Figure {
         name: "guz-fig6",
+        quick_s: 70,
         about: "Guz et al. 2017, Fig. 6: latency against load",
         run: Run::OnBed(PM1725, fig6::run),
     },
     Figure {
         name: "guz-fig7",
+        quick_s: 30,
         about: "Guz et al. 2017, Fig. 7: distributions of latency under three loads",
         run: Run::OnBed(PM1725, fig7::run),
     },
     Figure {
         name: "guz-fig8",
+        quick_s: 10,
         about: "Guz et al. 2017, Fig. 8: what an unloaded read consists of",
         run: Run::OnBed(PM1725, fig8::run),
     },

@@ -16,6 +16,7 @@ use crate::figure::{Figure, Run};
 pub(super) const FIGURES: &[Figure] = &[
     Figure {
         name: "klimovic-fig3",
+        quick_s: 70,
         about: "Klimovic et al. 2016, Fig. 3: throughput over iSCSI as the target is tuned, \
                 for 1, 3 and 6 tenants; in two networks of its own, so it needs root, iproute2 \
                 and ethtool",
@@ -23,6 +24,7 @@ pub(super) const FIGURES: &[Figure] = &[
     },
     Figure {
         name: "klimovic-sharing",
+        quick_s: 50,
         about: "Klimovic et al. 2016, what is behind Fig. 7: 1, 2 and 3 tenants of one drive \
                 whose writes come in bursts, and tenants that only read",
         run: Run::OnBed(sharing::DRIVE, sharing::run),
