@@ -303,8 +303,7 @@ fn reads_of_a_sparse_file_ask_its_medium_after_a_layout_or_a_fill() {
     assert!(kept.stderr.contains("leave ?readonly out"), "{}", kept.stderr);
     assert_eq!(room(), 0);
     // A part of it, and all of it. What is counted is the load.
-    for (words, wanted) in [(&["--size", "1MiB", "--offset", "2MiB"][..], 1 << 20), (&[], 8 << 20)]
-    {
+    for (words, wanted) in [(&["--size", "1m", "--offset", "2m"][..], 1 << 20), (&[], 8 << 20)] {
         let ended = run(&[&[&uri, "--layout", "--overwrite"], words].concat(), 0);
         assert!(!ended.stderr.contains("sparse"), "{}", ended.stderr);
         let record = record(&ended.text());

@@ -163,8 +163,7 @@ fn forgets(
     let disk = Disk::new(name);
     let named = disk.uri().replacen("=file:", &format!("={device}:file:"), 1);
     let (mut target, address) = serve(&named, "127.0.0.1:0");
-    let flags =
-        ["--rw", "randrw", "--rwmixread", "30", "--verify", "--iodepth", "16", "--size=8MiB"];
+    let flags = ["--rw", "randrw", "--rwmixread", "30", "--verify", "--iodepth", "16", "--size=8m"];
     let flags = [&flags[..], &["--runtime", "600s", "--ctrl_loss_tmo", "60s"], &promises].concat();
     let load = bench_uri(&uri(&address), &flags).limit(Duration::from_secs(400)).start();
     let keeps = !device.starts_with("fault:flush=skip");
@@ -316,7 +315,7 @@ fn an_idle_target_does_nothing() {
 fn a_file_that_grows_is_larger_to_hosts_after_a_hangup() {
     let disk = Disk::new("grows");
     let (target, address) = serve(&disk.uri(), "127.0.0.1:0");
-    let beyond = ["--offset", "64MiB", "--number_ios", "10"];
+    let beyond = ["--offset", "64m", "--number_ios", "10"];
     bench(&address, &beyond).run().expect(2, "beyond the end");
     let file = std::fs::File::options().write(true).open(&disk.0).expect("it is there");
     file.set_len(128 << 20).expect("it can grow");

@@ -153,7 +153,7 @@ fn namespaces_come_go_and_grow_under_load() {
     let first = own["first_failure"].to_string();
     assert!(first.contains("refused with status 0x"), "{first}");
     assert_eq!(own["reconnect_count"], 0);
-    let beyond = ["--offset", "1MiB"];
+    let beyond = ["--offset", "1m"];
     assert!(!target.reads(3, &beyond), "beyond the end");
     file.write(&of(&[(1, "memory:16MiB"), (3, "null:2MiB")]));
     target.reload(|target| target.reads(3, &beyond), "a namespace grows");

@@ -194,6 +194,10 @@ class BenchFlags(TypedDict, total=False):
     chap_secret: Path
     chap_target_secret: Path
     chap_algs: Texts
+    name: Text
+    filename: Path
+    direct: Number
+    time_based: bool
     sweep: Text
     csv: Path
     svg: Path

@@ -23,7 +23,7 @@ pub struct BenchFlags {
     /// nvme+tcp://HOST:PORT/NQN/NSID (port 4420 and the first namespace if they are left out),
     /// iscsi://USER@HOST:PORT/IQN/LUN?connections=NUMBER (nobody, port 3260, the first disk, 1),
     /// file:PATH, memory:SIZE or null:; or a job file, FILE.fio or FILE.ini
-    #[arg(value_name = "URI", required_unless_present = "job")]
+    #[arg(value_name = "URI", required_unless_present_any = ["job", "filename"])]
     pub(crate) target: Option<String>,
 
     /// Run the jobs that are written down here in fio's words; URI is the disk of those that name
@@ -42,15 +42,17 @@ pub struct BenchFlags {
     pub(crate) rwmixread: u8,
 
     /// Size of a request
-    #[arg(long, value_name = "SIZE", default_value = "4KiB", help_heading = REQUESTS)]
+    #[arg(long, value_name = "SIZE", default_value = "4k", help_heading = REQUESTS)]
+    #[arg(value_parser = size)]
     pub(crate) bs: Bytes,
 
     /// How much of the disk is used [default: all that is there after --offset]
-    #[arg(long, value_name = "SIZE", help_heading = REQUESTS)]
+    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = REQUESTS)]
     pub(crate) size: Option<Bytes>,
 
     /// Where on the disk that begins
     #[arg(long, value_name = "SIZE", default_value = "0", help_heading = REQUESTS)]
+    #[arg(value_parser = size)]
     pub(crate) offset: Bytes,
 
     /// Writes end when they are on the medium (forced unit access)
@@ -107,8 +109,9 @@ pub struct BenchFlags {
     #[arg(long = "rate_iops", value_name = "NUMBER", group = ARRIVALS, help_heading = PACE)]
     pub(crate) rate_iops: Option<String>,
 
-    /// The same in bytes per second: 100MB
+    /// The same in bytes per second: 100m
     #[arg(long, value_name = "SIZE", group = ARRIVALS, help_heading = PACE)]
+    #[arg(value_parser = size)]
     pub(crate) rate: Option<Bytes>,
 
     /// How the requests of an open loop follow one another: poisson, as if by many independent
@@ -117,13 +120,13 @@ pub struct BenchFlags {
     #[arg(help_heading = PACE, requires = ARRIVALS)]
     pub(crate) spacing: Spacing,
 
-    /// How long to make requests [default: 10s, or until --number_ios have been made; 3s for each
-    /// point of a sweep]
-    #[arg(long, value_name = "TIME", help_heading = PACE)]
+    /// How long to make requests, in seconds, or 250ms, 10m, 1h [default: 10s, or until
+    /// --number_ios have been made; 3s for each point of a sweep]
+    #[arg(long, value_name = "TIME", value_parser = time, help_heading = PACE)]
     pub(crate) runtime: Option<Duration>,
 
     /// Requests of this time at the beginning are not counted [default: 0ms; 300ms in a sweep]
-    #[arg(long = "ramp_time", value_name = "TIME", help_heading = PACE)]
+    #[arg(long = "ramp_time", value_name = "TIME", value_parser = time, help_heading = PACE)]
     pub(crate) ramp_time: Option<Duration>,
 
     /// How many requests each job makes at most
@@ -155,6 +158,23 @@ pub struct BenchFlags {
 
     #[command(flatten)]
     pub(crate) initiator: InitiatorFlags,
+
+    /// The name of the job in the record
+    #[arg(long, value_name = "NAME", default_value = "afar", help_heading = FIO)]
+    pub(crate) name: String,
+
+    /// The disk, in place of URI: a file, a block device, or a URI
+    #[arg(long, value_name = "FILE", conflicts_with = "target", help_heading = FIO)]
+    pub(crate) filename: Option<String>,
+
+    /// Files are always opened past the page cache, so this can only be 1
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, help_heading = FIO)]
+    #[arg(value_parser = direct)]
+    pub(crate) direct: u8,
+
+    /// Run until --runtime has passed, which a load of flags always does
+    #[arg(long = "time_based", requires = "runtime", help_heading = FIO)]
+    pub(crate) time_based: bool,
 
     /// Find the curve of latency against load: what a closed loop reaches, then requests that
     /// arrive by themselves, at 10 to 95 % of that and on until latency explodes; or at these
@@ -188,6 +208,7 @@ const REQUESTS: &str = "Requests";
 const PACE: &str = "Pace";
 const WIRE: &str = "Network";
 const SWEEP: &str = "Latency against load";
+const FIO: &str = "Words of fio's command line";
 const OUTPUT: &str = "Output";
 
 const NOTES: &str = "\
@@ -196,6 +217,9 @@ What is written stays written. A disk of this machine is only written to with --
 A latency is from when a request was made (in an open loop: was due) until it had ended. Its
 submission is until the kernel was given the request, its completion the rest. Processor time is
 that of this process, and of the target's if it is on this machine.
+
+Sizes and times are fio's: 4k, 4kB and 4096 are 4096 bytes, 5 is 5 s. Flags refuse KiB, which fio
+reads as 1000 and others as 1024.
 
 The sections of a job file run together; one with stonewall begins when those above it have ended.
 k is 1024 there and KiB 1000, as fio has it. What is fio's and would change what is measured, and is
@@ -206,6 +230,33 @@ be reached; 2 bad usage; 130 a sweep was interrupted, and its points until then 
 
 Example: afar bench nvme+tcp://10.0.0.2/nqn.2026-11.local.afar:0923dd2db942:disk \\
            --iodepth 32 --runtime 30s";
+
+// As fio reads it, but for what it reads unlike everybody else.
+fn size(text: &str) -> Result<Bytes, String> {
+    let lower = text.to_ascii_lowercase();
+    if let Some(plain) = lower.strip_suffix("ib") {
+        return Err(format!(
+            "\"{text}\": fio reads KiB as 1000 bytes and others as 1024; write {plain} for units \
+             of 1024, or a number of bytes"
+        ));
+    }
+    crate::bench::fio_size(text).map(Bytes::new)
+}
+
+// As fio reads it; beyond that, parts of a unit.
+fn time(text: &str) -> Result<Duration, String> {
+    crate::bench::fio_time(text).or_else(|error| text.parse().map_err(|_| error))
+}
+
+fn direct(text: &str) -> Result<u8, String> {
+    match text {
+        "1" => Ok(1),
+        "0" => Err("0: files are opened past the page cache; leave it out, or use fio for what \
+                    the page cache does"
+            .to_owned()),
+        _ => Err(format!("{text}: write 1")),
+    }
+}
 
 /// How much more often some places are asked for than others; all alike if `None`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -218,4 +269,61 @@ fn skew(text: &str) -> Result<Skew, String> {
 fn spacing() -> impl TypedValueParser<Value = Spacing> {
     let names = Spacing::ALL.map(Spacing::name);
     PossibleValuesParser::new(names).try_map(|name| name.parse::<Spacing>())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        flags: BenchFlags,
+    }
+
+    fn flags(words: &[&str]) -> Result<BenchFlags, String> {
+        let words = [&["bench", "null:"], words].concat();
+        Line::try_parse_from(words).map(|line| line.flags).map_err(|error| error.to_string())
+    }
+
+    // Each as fio 3.33 has read it on its command line.
+    #[test]
+    fn words_mean_what_they_mean_to_fio() {
+        for (text, bytes) in [("4k", 4096), ("4kB", 4096), ("4K", 4096), ("1M", 1 << 20)] {
+            let given = flags(&["--bs", text, "--size", text, "--offset", text, "--rate", text]);
+            let given = given.expect(text);
+            let all = [Some(given.bs), given.size, Some(given.offset), given.rate];
+            assert_eq!(all, [Some(Bytes::new(bytes)); 4], "{text}");
+        }
+        for (text, ms) in [("5", 5_000), ("10m", 600_000), ("1h", 3_600_000), ("250ms", 250)] {
+            let given = flags(&["--runtime", text, "--ramp_time", text]).expect(text);
+            let wanted = Some(Duration::from_ms(ms));
+            assert_eq!((given.runtime, given.ramp_time), (wanted, wanted), "{text}");
+        }
+        let half = flags(&["--runtime", "1.5s"]).expect("parts of a unit");
+        assert_eq!(half.runtime, Some(Duration::from_ms(1_500)));
+        let words = ["--direct=1", "--time_based", "--runtime=5", "--name=job1"];
+        assert_eq!(flags(&words).expect("fio's").name, "job1");
+    }
+
+    #[test]
+    fn what_would_mean_something_else_is_refused() {
+        for (words, wanted) in [
+            (&["--bs", "4KiB"][..], "\"4KiB\": fio reads KiB as 1000"),
+            (&["--size", "1GiB"], "write 1g for units of 1024"),
+            (&["--direct=0"], "files are opened past the page cache"),
+            (&["--direct=yes"], "yes: write 1"),
+            (&["--runtime", "5 parsecs"], "use us, ms, s, m, h or d"),
+            (&["--filename", "/dev/x"], "cannot be used with"),
+            (&["--time_based"], "--runtime"),
+        ] {
+            let error = flags(words).expect_err("it cannot be");
+            assert!(error.contains(wanted), "{words:?}: {error}");
+        }
+        let words = ["bench", "--filename", "/dev/x"];
+        let line = Line::try_parse_from(words).expect("it names the disk");
+        assert_eq!(line.flags.filename.as_deref(), Some("/dev/x"));
+    }
 }

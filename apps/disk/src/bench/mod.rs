@@ -29,6 +29,7 @@ use crate::bench::flags::BenchFlags;
 use client::Session;
 
 pub(crate) use error::BenchError;
+pub(crate) use job::{fio_size, fio_time};
 pub(crate) use pattern::{Pattern, skew};
 
 use job::Job;

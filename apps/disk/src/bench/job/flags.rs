@@ -2,6 +2,7 @@
 
 use measure::Duration;
 
+use super::meaning::place_of;
 use super::options::{Job, Place};
 use super::units::Extent;
 use crate::bench::BenchError;
@@ -35,6 +36,7 @@ impl Job {
             None => (RUNTIME, Duration::ZERO, 1),
         };
         let depth = flags.iodepth.unwrap_or(depth);
+        let target = || flags.target.clone().map(Place::Uri);
         let options = [
             ("rw", flags.rw.name()),
             ("bs", flags.bs.get().to_string()),
@@ -43,11 +45,11 @@ impl Job {
             ("rwmixread", read_percent.to_string()),
         ];
         Ok(Self {
-            name: "afar".to_owned(),
+            name: flags.name.clone(),
             line: 0,
             options: options.map(|(name, value)| (name.to_owned(), value)).into(),
             globals: Vec::new(),
-            place: flags.target.clone().map(Place::Uri),
+            place: flags.filename.as_deref().map(place_of).or_else(target),
             rw: flags.rw,
             read_percent,
             zipf: flags.random_distribution.0,

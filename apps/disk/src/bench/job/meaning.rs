@@ -183,6 +183,12 @@ impl Entries<'_> {
 const SCHEMES: [&str; 8] =
     ["nvme+tcp:", "iscsi:", "file:", "memory:", "null:", "model:", "fault:", "trace:"];
 
+/// The disk that a `filename` without a directory names.
+pub(crate) fn place_of(name: &str) -> Place {
+    let name = name.to_owned();
+    if is_uri(&name) { Place::Uri(name) } else { Place::Path(name) }
+}
+
 fn is_uri(name: &str) -> bool {
     SCHEMES.iter().any(|scheme| name.starts_with(scheme))
 }

@@ -21,7 +21,7 @@ mod words;
 pub(crate) use error::{JobError, Note};
 
 pub(crate) use options::{Job, Place};
-pub(crate) use units::Extent;
+pub(crate) use units::{Extent, fio_size, fio_time};
 
 /// The jobs of a file, and what in it has no effect.
 ///

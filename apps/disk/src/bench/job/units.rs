@@ -105,6 +105,22 @@ pub(crate) fn time(text: &str, bare_ns: u64) -> Result<Duration, String> {
     ns.map(Duration::from_ns).ok_or_else(|| format!("\"{text}\" is too long; at most 200 days"))
 }
 
+/// Reads a size as fio does without `kb_base`.
+///
+/// # Errors
+/// What is wrong with it.
+pub(crate) fn fio_size(text: &str) -> Result<u64, String> {
+    KbBase::Binary.number(text)
+}
+
+/// Reads a time as fio does: without a unit, seconds.
+///
+/// # Errors
+/// What is wrong with it.
+pub(crate) fn fio_time(text: &str) -> Result<Duration, String> {
+    time(text, SECOND_NS)
+}
+
 /// A second, what times without a unit mostly are in.
 pub(crate) const SECOND_NS: u64 = 1_000_000_000;
 const MOST_NS: u64 = 200 * 24 * 3600 * SECOND_NS;
