@@ -23,6 +23,11 @@ fn text(error: &clap::Error, name: &str) -> String {
                 return format!("{flag}: {source}");
             }
         }
+        ErrorKind::UnknownArgument => {
+            if let Some((flag, value)) = negative(argument(error), std::env::args()) {
+                return format!("{flag} {value}: a negative value; give 0 or more, as it allows");
+            }
+        }
         ErrorKind::MissingRequiredArgument => {
             if let Some(argument) = argument(error) {
                 return format!("{argument} is missing; see {name} --help");
@@ -41,6 +46,22 @@ fn text(error: &clap::Error, name: &str) -> String {
     }
 }
 
+/// The flag before what clap takes for another flag, and that: a number below zero.
+fn negative(
+    unknown: Option<&str>,
+    words: impl Iterator<Item = String>,
+) -> Option<(String, String)> {
+    let is_negative = |word: &str| {
+        let mut letters = word.chars();
+        letters.next() == Some('-') && letters.next().is_some_and(|one| one.is_ascii_digit())
+    };
+    let unknown = unknown.filter(|word| is_negative(word))?;
+    let words: Vec<String> = words.collect();
+    let pairs = words.windows(2);
+    let mut pairs = pairs.filter(|pair| pair[1].starts_with(unknown) && pair[0].starts_with('-'));
+    pairs.next().map(|pair| (pair[0].clone(), pair[1].clone()))
+}
+
 /// The first argument that the error is about, as it is written: `--local`.
 fn argument(error: &clap::Error) -> Option<&str> {
     let text = match error.get(ContextKind::InvalidArg)? {
@@ -53,4 +74,22 @@ fn argument(error: &clap::Error) -> Option<&str> {
 
 fn squeeze(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_negative_value_is_told_with_its_flag() {
+        let line = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>().into_iter();
+        let told = |unknown, text| negative(Some(unknown), line(text));
+        let pair = |flag: &str, value: &str| Some((flag.to_owned(), value.to_owned()));
+        // clap names the first letter of what it takes for flags.
+        assert_eq!(told("-5", "afar bench x --runtime -5s"), pair("--runtime", "-5s"));
+        assert_eq!(told("-1", "afar load kv -n -1"), pair("-n", "-1"));
+        assert_eq!(told("-x", "afar bench --runtime -x"), None);
+        assert_eq!(told("-5", "afar bench -5"), None);
+        assert_eq!(negative(None, line("afar")), None);
+    }
 }
