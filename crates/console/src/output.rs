@@ -45,18 +45,34 @@ impl Classed for OutputError {
 }
 
 /// Where one text will go.
+///
+/// A file has the whole text or what it had before: a text is written beside it and then takes its
+/// name (rename(2)), so that a command that is interrupted or killed leaves neither an empty file
+/// nor half of a text.
 #[derive(Debug)]
 pub struct Output {
     path: PathBuf,
-    /// None for standard output.
-    file: Option<File>,
-    /// It was not there before, and nothing has been written to it.
-    is_new: bool,
+    place: Place,
+}
+
+#[derive(Debug)]
+enum Place {
+    Stdout,
+    /// A file that takes the place of what is there; its permissions, if it is there.
+    Renamed {
+        kept: Option<fs::Permissions>,
+    },
+    /// What cannot be replaced, such as a pipe, or a file in a directory that is not ours.
+    There(File),
 }
 
 /// Where lines go, one after the other.
 #[derive(Debug)]
-pub struct Lines(Output);
+pub struct Lines {
+    output: Output,
+    /// None for standard output.
+    file: Option<File>,
+}
 
 impl Output {
     /// Opens `path` for writing; `-` is standard output.
@@ -64,21 +80,13 @@ impl Output {
     /// # Errors
     /// When it cannot be opened.
     pub fn open(path: &Path) -> Result<Self, Failure> {
-        let path = path.to_owned();
         if path.as_os_str() == "-" {
-            return Ok(Self { path, file: None, is_new: false });
+            return Ok(Self { path: path.to_owned(), place: Place::Stdout });
         }
-        let mut options = File::options();
-        let (opened, is_new) = match options.write(true).create_new(true).open(&path) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                // Not truncated yet: if the run fails, what was there before is still there.
-                let mut options = File::options();
-                (options.write(true).create(true).truncate(false).open(&path), false)
-            }
-            opened => (opened, true),
-        };
-        let file = opened.map_err(|source| OutputError::open(&path, source))?;
-        Ok(Self { path, file: Some(file), is_new })
+        // What a link leads to is replaced, not the link.
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let place = Place::of(&path).map_err(|source| OutputError::open(&path, source))?;
+        Ok(Self { path, place })
     }
 
     /// The same if `path` is given.
@@ -92,7 +100,7 @@ impl Output {
     /// Whether it is standard output.
     #[must_use]
     pub const fn is_stdout(&self) -> bool {
-        self.file.is_none()
+        matches!(self.place, Place::Stdout)
     }
 
     /// Writes the text, in place of what was there.
@@ -107,12 +115,13 @@ impl Output {
     ///
     /// # Errors
     /// When it cannot be written to.
-    pub fn write_bytes(mut self, bytes: &[u8]) -> Result<(), Failure> {
-        let Some(file) = self.file.take() else {
-            return terminal::answer(&String::from_utf8_lossy(bytes));
+    pub fn write_bytes(self, bytes: &[u8]) -> Result<(), Failure> {
+        let written = match &self.place {
+            Place::Stdout => return terminal::answer(&String::from_utf8_lossy(bytes)),
+            Place::Renamed { kept } => replace(&self.path, bytes, kept.as_ref()),
+            Place::There(file) => overwrite(file, bytes),
         };
-        self.is_new = false;
-        replace(file, bytes).map_err(|source| self.failed(source))
+        written.map_err(|source| self.failed(source))
     }
 
     fn failed(&self, source: io::Error) -> Failure {
@@ -123,20 +132,38 @@ impl Output {
     ///
     /// # Errors
     /// When it cannot be written to.
-    pub fn lines(mut self) -> Result<Lines, Failure> {
-        self.is_new = false;
-        if let Some(file) = &self.file {
-            empty(file).map_err(|source| self.failed(source))?;
-        }
-        Ok(Lines(self))
+    pub fn lines(self) -> Result<Lines, Failure> {
+        let file = match &self.place {
+            Place::Stdout => None,
+            Place::Renamed { .. } => Some(File::create(&self.path)),
+            Place::There(file) => Some(empty(file).and_then(|()| file.try_clone())),
+        };
+        let file = file.transpose().map_err(|source| self.failed(source))?;
+        Ok(Lines { output: self, file })
     }
 }
 
-/// A command that ends before it has an answer leaves no empty file.
-impl Drop for Output {
-    fn drop(&mut self) {
-        if self.is_new {
-            let _gone = fs::remove_file(&self.path);
+impl Place {
+    /// What can be written at a path; nothing is left there.
+    fn of(path: &Path) -> io::Result<Self> {
+        let opened = File::options().write(true).create_new(true).open(path);
+        match opened {
+            Ok(_) => fs::remove_file(path).map(|()| Self::Renamed { kept: None }),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                // Not truncated: if the run fails, what was there before is still there.
+                let file = File::options().write(true).open(path)?;
+                let metadata = file.metadata()?;
+                let can_rename = metadata.is_file()
+                    && beside(path).is_ok_and(|name| {
+                        let made = File::options().write(true).create_new(true).open(&name);
+                        made.is_ok() && fs::remove_file(name).is_ok()
+                    });
+                Ok(match can_rename {
+                    true => Self::Renamed { kept: Some(metadata.permissions()) },
+                    false => Self::There(file),
+                })
+            }
+            Err(error) => Err(error),
         }
     }
 }
@@ -147,11 +174,11 @@ impl Lines {
     /// # Errors
     /// When it cannot be written to.
     pub fn write(&mut self, line: &str) -> Result<bool, Failure> {
-        match &mut self.0.file {
+        match &mut self.file {
             None => terminal::show(line),
             Some(file) => {
                 let written = file.write_all(line.as_bytes());
-                written.map(|()| true).map_err(|source| self.0.failed(source))
+                written.map(|()| true).map_err(|source| self.output.failed(source))
             }
         }
     }
@@ -175,8 +202,28 @@ pub fn answer(text: impl FnOnce() -> String, forms: Vec<Form<'_>>) -> Result<(),
     if is_answered { Ok(()) } else { terminal::answer(&text()) }
 }
 
-fn replace(mut file: File, bytes: &[u8]) -> io::Result<()> {
-    empty(&file)?;
+/// The name under which a text is written before it takes that of `path`.
+fn beside(path: &Path) -> io::Result<PathBuf> {
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
+    Ok(path.with_file_name(format!(".{name}.afar-{}", std::process::id())))
+}
+
+fn replace(path: &Path, bytes: &[u8], kept: Option<&fs::Permissions>) -> io::Result<()> {
+    let name = beside(path)?;
+    let written = fs::write(&name, bytes).and_then(|()| {
+        if let Some(kept) = kept {
+            fs::set_permissions(&name, kept.clone())?;
+        }
+        fs::rename(&name, path)
+    });
+    if written.is_err() {
+        let _gone = fs::remove_file(&name);
+    }
+    written
+}
+
+fn overwrite(mut file: &File, bytes: &[u8]) -> io::Result<()> {
+    empty(file)?;
     file.write_all(bytes)
 }
 
@@ -196,7 +243,10 @@ mod tests {
     #[test]
     fn who_has_no_answer_leaves_no_file() {
         let path = path("new");
-        drop(Output::open(&path).expect("it can be made"));
+        let opened = Output::open(&path).expect("it can be made");
+        // Whoever is killed now has left nothing.
+        assert!(!path.exists());
+        drop(opened);
         assert!(!path.exists());
         Output::open(&path).expect("it can be made").write("first\n").expect("it can");
         drop(Output::open(&path).expect("it is there"));
@@ -204,6 +254,42 @@ mod tests {
         Output::open(&path).expect("it is there").write("2\n").expect("it can");
         assert_eq!(fs::read_to_string(&path).expect("it stays"), "2\n");
         fs::remove_file(path).expect("it is there");
+    }
+
+    #[test]
+    fn a_text_is_there_as_a_whole_or_not_at_all() {
+        use std::io::Read as _;
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let (path, link) = (path("whole"), path("link"));
+        fs::write(&path, "before\n").expect("it can be made");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("it is ours");
+        std::os::unix::fs::symlink(&path, &link).expect("it can be made");
+        let mut reader = File::open(&path).expect("it is there");
+        Output::open(&link).expect("it is there").write("after\n").expect("it can");
+        let mut seen = String::new();
+        reader.read_to_string(&mut seen).expect("it is open");
+        assert_eq!(seen, "before\n", "who reads the old text reads all of it");
+        assert_eq!(fs::read_to_string(&path).expect("it stays"), "after\n");
+        let mode = fs::metadata(&path).expect("it is there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert!(fs::symlink_metadata(&link).expect("it is there").is_symlink());
+        let directory = path.parent().expect("it has one");
+        let name = beside(&path).expect("a name");
+        assert!(name.starts_with(directory) && !name.exists());
+        for path in [link, path] {
+            fs::remove_file(path).expect("it is there");
+        }
+    }
+
+    #[test]
+    fn what_is_no_file_is_written_in_place() {
+        let output = Output::open(Path::new("/dev/full")).expect("it is there");
+        let error = output.write("x").expect_err("it is full").to_string();
+        assert!(error.starts_with("write /dev/full: "), "{error}");
+        Output::open(Path::new("/dev/null")).expect("it is there").write("x").expect("it can");
+        let error = Output::open(Path::new("/no/such/file")).expect_err("no directory").to_string();
+        assert!(error.starts_with("open /no/such/file for writing: "), "{error}");
     }
 
     #[test]
