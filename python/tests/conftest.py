@@ -19,6 +19,14 @@ def interruptible():
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def alone(tmp_path_factory):
+    """Tests measure nothing, and hinder nobody who does."""
+    os.environ["AFAR_LOCK_DIR"] = str(tmp_path_factory.mktemp("lock"))
+    yield
+    del os.environ["AFAR_LOCK_DIR"]
+
+
 @pytest.fixture
 def small():
     """Settings of a simulation that ends at once."""

@@ -10,6 +10,7 @@ mod doctor;
 #[cfg(test)]
 mod documents;
 mod pages;
+mod point;
 #[cfg(test)]
 mod python;
 
@@ -42,6 +43,7 @@ command::table! {
     Doctor(doctor::DoctorFlags) => doctor::doctor,
     Probe(memory::ProbeFlags) => memory::probe,
     Keep(memory::KeepFlags) => memory::keep,
+    Point(dispatch::PointFlags) => point::point,
     Version(about::VersionFlags) => about::version,
     Man(pages::ManFlags) => man,
     Completions(pages::CompletionsFlags) => completions,

@@ -2,6 +2,8 @@
 
 mod support;
 
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -39,6 +41,16 @@ const WAYS: [&str; 3] = ["local", "nvme", "iscsi"];
 
 fn number(value: &Value) -> f64 {
     value.as_f64().expect("a number")
+}
+
+/// The runs of a directory, by the name of their file.
+fn whole_runs(runs: &Path) -> BTreeMap<String, String> {
+    let entries = std::fs::read_dir(runs).expect("it is there").flatten();
+    let named = entries.map(|entry| {
+        let text = std::fs::read_to_string(entry.path()).expect("it is there");
+        (entry.file_name().to_string_lossy().into_owned(), text)
+    });
+    named.collect()
 }
 
 #[test]
@@ -187,23 +199,23 @@ fn runs_of_programs_are_kept_and_not_made_twice() {
         let (asked_ns, seen_ns) = (number(&point["asked_us"]) * 1e3, number(&point["p50_ns"]));
         assert!(seen_ns > asked_ns * 0.5, "{point}");
     }
-    let journal = "dime-fig3-quick.runs/touches/runs.jsonl";
-    let kept = directory.read(journal);
+    let runs = directory.0.join("dime-fig3-quick.runs/touches/runs");
+    let kept = whole_runs(&runs);
     // Three blocks, or fewer where the machine was so busy that the minute and a half was over.
-    let count = kept.lines().count();
-    assert!((8..=24).contains(&count), "{kept}");
+    let count = kept.len();
+    assert!((8..=24).contains(&count), "{kept:?}");
     let picture = directory.read("dime-fig3.svg");
     assert!(picture.starts_with("<svg") && picture.contains("DiME, mean"), "{picture}");
 
-    // Killed in the middle of the last line: that run is made again, and no other.
-    let cut = kept.len() - 10;
-    std::fs::write(directory.0.join(journal), &kept[..cut]).expect("there is room");
+    // Killed before the last was there: that run is made again, and no other.
+    let (last, _) = kept.last_key_value().expect("there are some");
+    std::fs::remove_file(runs.join(last)).expect("it is there");
     let ended = directory.launch("dime-fig3", &[]).run().expect(0, "dime-fig3");
     let there = format!("{} of them were there", count - 1);
     assert!(ended.text().contains(&there), "{}", ended.text());
-    let again = directory.read(journal);
-    let whole = kept[..cut].rfind('\n').map_or(0, |end| end + 1);
-    assert!(again.starts_with(&kept[..whole]) && again.lines().count() >= count, "{again}");
+    let again = whole_runs(&runs);
+    let is_as_before = |(name, text): (&String, &String)| name == last || again[name] == *text;
+    assert!(kept.iter().all(is_as_before) && again.len() >= count, "{again:?}");
 }
 
 #[test]

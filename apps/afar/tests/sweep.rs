@@ -42,12 +42,14 @@ impl Experiment {
 
     /// Every run of the journal, by cell and block.
     fn rows(&self) -> BTreeMap<(String, u64), Value> {
-        let path = self.directory.join("experiment.sweep/runs.jsonl");
-        let text = fs::read_to_string(path).unwrap_or_default();
+        let runs = self.directory.join("experiment.sweep/runs");
         let mut rows = BTreeMap::new();
-        for line in text.lines() {
-            // The last one may be half written.
-            let Ok(row) = serde_json::from_str::<Value>(line) else { continue };
+        for entry in fs::read_dir(runs).into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy().starts_with('.') {
+                continue;
+            }
+            let text = fs::read_to_string(entry.path()).expect("it is there");
+            let row: Value = serde_json::from_str(&text).expect("every run is whole");
             let cell = row["cell"].as_str().expect("a name").to_owned();
             let twice = rows.insert((cell, row["block"].as_u64().expect("a number")), row);
             assert!(twice.is_none(), "run twice: {twice:?}");

@@ -21,4 +21,4 @@ pub use sim::progress::progress_of;
 pub use sim::run::{Looker, run_stranded};
 pub use sim::setting::Settings;
 pub use sim::setup::Setup;
-pub use sim::sim;
+pub use sim::{points, sim};

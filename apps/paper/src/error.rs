@@ -10,6 +10,7 @@ use launch::LaunchError;
 use measure::Duration;
 
 use experiment::journal::JournalError;
+use experiment::machine::Busy;
 use fabric::LoopError;
 use fabric::SimError;
 
@@ -40,6 +41,13 @@ pub(crate) enum ReproduceError {
     NothingRan(String),
     #[error(transparent)]
     Journal(#[from] JournalError),
+    #[error(transparent)]
+    Busy(#[from] Busy),
+    #[error(
+        "{directory} has runs on machines of the class {class}, with which this one is not \
+         compared; name another directory with --output"
+    )]
+    OtherMachine { directory: String, class: String },
     #[error("--busy-poll {0}: at most 1ms; longer is better slept")]
     BusyPoll(Duration),
     #[error(transparent)]
@@ -53,7 +61,8 @@ pub(crate) enum ReproduceError {
 impl Classed for ReproduceError {
     fn class(&self) -> Class {
         match self {
-            Self::BusyPoll(_) | Self::Journal(_) => Class::Usage,
+            Self::BusyPoll(_) | Self::Journal(_) | Self::OtherMachine { .. } => Class::Usage,
+            Self::Busy(_) => Class::Environment,
             Self::Loop(error) if error.class() == Class::Invalid => Class::Invalid,
             _ => Class::Failed,
         }

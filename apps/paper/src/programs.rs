@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use console::{Line, terminal};
 use experiment::journal::{Header, Journal};
+use experiment::machine::{Measuring, class};
 use experiment::stats;
 use measure::Host;
 use results::CellKind as Kind;
@@ -80,6 +81,7 @@ pub(super) fn run(
     programs: &[Program],
 ) -> Result<Outcome, ReproduceError> {
     let signals = console::interrupts()?;
+    let _measuring = Measuring::begin()?;
     sweep::clear_scratch();
     // Repeating disturbed runs takes time.
     let (pace, repetitions, attempts) =
@@ -169,7 +171,13 @@ impl<'a> Opened<'a> {
         let text = format!("{head}{}", program.experiment);
         let sweep = Sweep::own(&text);
         let header = header(&sweep, text, host.clone(), allow_unmanaged);
-        let journal = Journal::open(&directory.join(program.name), &header)?;
+        let directory = directory.join(program.name);
+        let journal = Journal::<Row>::open(&directory, &header)?;
+        let mut classes = journal.rows.iter().filter_map(|row| row.host_class.clone());
+        if let Some(class) = classes.find(|other| *other != class(host)) {
+            let directory = directory.display().to_string();
+            return Err(ReproduceError::OtherMachine { directory, class });
+        }
         Ok(Self { program, sweep, allow_unmanaged, journal })
     }
 

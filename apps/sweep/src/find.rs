@@ -265,8 +265,9 @@ mod tests {
     use sys::event::Signals;
 
     use super::super::row::Row;
+    use super::super::sweeping::CONFIRMING;
     use super::super::trial::Trials;
-    use super::super::{CONFIRMING, Stopped, Sweeping, header};
+    use super::super::{Stopped, Sweeping, header};
     use super::*;
 
     fn steps() -> Vec<String> {

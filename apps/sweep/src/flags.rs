@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use dispatch::Place;
 
 /// Run a program under many kinds of far memory and say what each costs
 ///
@@ -47,6 +48,11 @@ pub struct SweepFlags {
     /// one is slower for sure, 6 if one is not decided. For continuous integration
     #[arg(long, value_name = "SHARE", conflicts_with = "find")]
     pub(crate) fail_above: Option<String>,
+
+    /// Where it is run: local, dask, dask:ADDRESS, dask:SCHEDULER-FILE, slurm, slurm:PARTITION, ray
+    /// or ray:ADDRESS; what has run is not run again, wherever that was
+    #[arg(long, value_name = "ENGINE", default_value_t)]
+    pub(crate) on: Place,
 
     /// Print what would be run, with every setting, and how long that may take; run nothing
     #[arg(long)]
@@ -93,6 +99,10 @@ program leaves behind counts as another program.
 Intervals hold the true median in at least 93 % of experiments and need five repetitions. A cell is
 "slower" if its whole interval is above 1, "undecided" if it holds 1, and "implausible" if all of it
 is below 1, because far memory makes no program faster.
+
+One run at a time is measured on a machine; a second sweep is refused. With --on, blocks go to
+machines as a whole. Runs on machines that are not equal are not compared: each class of machines
+has its own native run and its own table.
 
 A run that is invalid (see afar run) has no figure: tables and JSON have the reason in its place.
 

@@ -1,22 +1,27 @@
 //! `afar sweep`: a matrix of runs, what it shows, and the requirement finder.
 //!
 //! ```text
-//! file ─► matrix ─► trial ─► journal ─► findings ─► table, results::Findings
-//!              find ─┘ ▲──────────────────┘
+//! file ─► matrix ─► trial ─► journal ─► machines ─► findings ─► table, results::Findings
+//!    │         find ─┘ ▲──────────────────┘  ▲
+//!    └─► plan ─► dispatch ─► points of it ───┘
 //! ```
 //!
 //! `afar run` and the native program run as processes. A sweep knows of far memory only through
 //! flags and the `Run` record; intervals and verdicts are those of crate `experiment`.
 
+mod error;
 mod file;
 mod find;
 mod flags;
 mod gate;
 mod json;
+mod machines;
 mod matrix;
 mod plan;
+mod points;
 mod progress;
 mod row;
+mod sweeping;
 mod table;
 mod time;
 mod trial;
@@ -26,9 +31,10 @@ mod whole;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use console::{Class, Classed, Failure, Line, Output, terminal};
+use console::{Class, Failure, Line, Output, terminal};
+use dispatch::{Place, Points};
 use experiment::journal::{self, Header, Journal};
-use experiment::{Looks, stats};
+use experiment::machine::{Measuring, class};
 use results::live::SweepState;
 use results::{CellKind as Kind, Findings, SWEEP_SCHEMA};
 
@@ -36,46 +42,17 @@ use console::machine;
 pub use file::{Better, Sweep};
 pub use flags::SweepFlags;
 pub use matrix::Cell;
+pub use points::points;
 pub use row::Row;
+use sys::event::Signals;
 pub use table::slowdown;
 pub use trial::{Trials, clear_scratch};
 pub use trouble::NotKept;
 pub use whole::{in_block, waits};
 
-use find::{Edge, Requirement};
-use gate::{Closed, Gate, GateError};
-use time::{clock, mean_s};
-
-pub(crate) use experiment::journal::JournalError;
-pub(crate) use file::FileError;
-
-/// Why there is no sweep.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum SweepError {
-    #[error(transparent)]
-    File(#[from] FileError),
-    #[error(transparent)]
-    Journal(#[from] JournalError),
-    #[error("{0}")]
-    Start(#[from] sys::Error),
-    #[error("--json - and --csv -: give one of them a file; only one can be on standard output")]
-    TwoAnswers,
-    #[error("--find {0}: give a share above 0, such as 5%")]
-    Bound(String),
-    #[error(transparent)]
-    Gate(#[from] GateError),
-    #[error("{}: matrix has no values; give some, or use --find", path.display())]
-    NoMatrix { path: PathBuf },
-}
-
-impl Classed for SweepError {
-    fn class(&self) -> Class {
-        match self {
-            Self::Start(_) => Class::Failed,
-            _ => Class::Usage,
-        }
-    }
-}
+use error::SweepError;
+use gate::{Closed, Gate};
+use sweeping::{Stopped, Sweeping};
 
 /// Runs `afar sweep`.
 ///
@@ -96,7 +73,7 @@ pub fn sweep(flags: &SweepFlags) -> Result<ExitCode, Failure> {
     let directory = flags.output.clone().unwrap_or_else(|| beside(&flags.experiment));
     let header = Header { allow_unmanaged: flags.allow_unmanaged, ..header(&sweep, text, &cells) };
     if flags.print {
-        let known = directory.join("sweep.json").exists();
+        let known = directory.join(journal::HEADER).exists();
         let rows = if known { open(&directory, &header)?.rows } else { Vec::new() };
         terminal::answer(&match &flags.find {
             Some(bound) => plan::search(&sweep, bound, &rows),
@@ -106,41 +83,92 @@ pub fn sweep(flags: &SweepFlags) -> Result<ExitCode, Failure> {
     }
     let outputs = outputs(flags)?;
     let signals = console::interrupts().map_err(SweepError::from)?;
-    let afar = launch::program();
+    let (rows, answer) = match (&flags.on, bound) {
+        (Place::Local, _) => here(flags, (&directory, &header), (&sweep, &cells), bound, &signals)?,
+        (place, Some(_)) => return Err(SweepError::FindElsewhere(place.clone()).into()),
+        (_, None) => elsewhere(flags, (&directory, &header), (&sweep, &cells), &signals)?,
+    };
+    let Some(answer) = answer else {
+        terminal::say(&format!(
+            "afar sweep: interrupted; {} runs are kept in {}, and the same command goes on \
+             from there\n",
+            rows.len(),
+            directory.display()
+        ));
+        return Ok(Class::Interrupted.into());
+    };
+    let how = (flags, outputs, gate.as_ref());
+    answered(how, (&header, &sweep), &cells, rows, answer)
+}
+
+/// What a search has found, as text and as JSON; nothing of a matrix, whose runs say it.
+type Answer = Option<[String; 2]>;
+/// The runs there are; no answer if the user wanted to stop.
+type Ran = (Vec<Row>, Option<Answer>);
+
+/// Runs on this machine, which nobody else may measure on meanwhile.
+fn here(
+    flags: &SweepFlags,
+    (directory, header): (&Path, &Header),
+    (sweep, cells): (&Sweep, &[Cell]),
+    bound: Option<f64>,
+    signals: &Signals,
+) -> Result<Ran, Failure> {
+    let _measuring = Measuring::begin().map_err(SweepError::from)?;
     clear_scratch();
+    let afar = launch::program();
+    let allow_unmanaged = flags.allow_unmanaged;
+    let journal = open(directory, header)?;
+    if bound.is_none() {
+        journal.plan(&points::plan(header, sweep, cells)).map_err(SweepError::from)?;
+    } else {
+        check_machines(directory, &journal.rows, &class(&header.host))?;
+    }
     let mut run = Sweeping {
-        trials: Trials {
-            sweep: &sweep,
-            allow_unmanaged: flags.allow_unmanaged,
-            afar,
-            signals: &signals,
-        },
-        header: &header,
-        journal: open(&directory, &header)?,
+        trials: Trials { sweep, allow_unmanaged, afar, signals },
+        header,
+        journal,
         looks: find::looks(sweep.repetitions),
         line: if flags.quiet { None } else { Line::if_watched() },
         quiet: flags.quiet,
     };
     let done = match bound {
-        None => run.matrix(&cells),
+        None => run.matrix(cells),
         Some(bound) => run.find(bound),
     };
-    run.line = None;
-    let answer = match done {
-        Ok(found) => found,
-        Err(Stopped::Failure(failure)) => return Err(failure),
-        Err(Stopped::Interrupted) => {
-            terminal::say(&format!(
-                "afar sweep: interrupted; {} runs are kept in {}, and the same command goes on \
-                 from there\n",
-                run.journal.rows.len(),
-                directory.display()
-            ));
-            return Ok(Class::Interrupted.into());
-        }
-    };
-    let how = (flags, outputs, gate.as_ref());
-    answered(how, (&header, &sweep), &cells, &run.journal.rows, answer)
+    match done {
+        Ok(found) => Ok((run.journal.rows, Some(found))),
+        Err(Stopped::Failure(failure)) => Err(failure),
+        Err(Stopped::Interrupted) => Ok((run.journal.rows, None)),
+    }
+}
+
+/// Has an engine run them.
+fn elsewhere(
+    flags: &SweepFlags,
+    (directory, header): (&Path, &Header),
+    (sweep, cells): (&Sweep, &[Cell]),
+    signals: &Signals,
+) -> Result<Ran, Failure> {
+    let mut journal = open(directory, header)?;
+    let plan = points::plan(header, sweep, cells);
+    journal.plan(&plan).map_err(SweepError::from)?;
+    let (count, jobs, are_measured) = (plan.len(), None, true);
+    let points = Points { place: &flags.on, directory, count, jobs, are_measured };
+    let line = if flags.quiet { None } else { Line::if_watched() };
+    let is_whole = dispatch::send(&points, signals, line).map_err(SweepError::from)?;
+    journal.read_on().map_err(SweepError::from)?;
+    Ok((journal.rows, is_whole.then_some(None)))
+}
+
+/// A search compares every run with every other.
+fn check_machines(directory: &Path, rows: &[Row], own: &str) -> Result<(), SweepError> {
+    let mut classes = rows.iter().filter_map(|row| row.host_class.as_deref());
+    let other = classes.find(|class| *class != own).map(str::to_owned);
+    other.map_or(Ok(()), |class| {
+        let (path, own) = (directory.to_owned(), own.to_owned());
+        Err(SweepError::OtherMachine { path, class, own })
+    })
 }
 
 // Where JSON and CSV go, if they are wanted.
@@ -159,13 +187,16 @@ fn answered(
     (flags, [json, csv], gate): (&SweepFlags, [Option<Output>; 2], Option<&Gate>),
     (header, sweep): (&Header, &Sweep),
     cells: &[Cell],
-    rows: &[Row],
-    answer: Option<[String; 2]>,
+    mut rows: Vec<Row>,
+    answer: Answer,
 ) -> Result<ExitCode, Failure> {
-    let findings = table::findings(cells, rows, sweep.metric.better);
-    let native = table::native(rows, &sweep.metric);
+    // The same words whoever ran what first.
+    rows.sort_by(|one, other| (one.block, &one.cell).cmp(&(other.block, &other.cell)));
+    let rows = &rows;
+    let groups = machines::groups(sweep, cells, rows, &class(&header.host));
+    let text = machines::text(&groups);
+    let (native, findings) = machines::together(groups);
     let [text, record] = answer.unwrap_or_else(|| {
-        let text = table::text(native.as_ref(), &findings);
         let record = json::findings(header, sweep, native, findings.clone());
         [text, results::write(&record)]
     });
@@ -212,7 +243,7 @@ pub fn state_of(directory: &Path) -> Result<SweepState, String> {
 
 fn read(directory: &Path) -> Result<(Header, Sweep, Vec<Row>), SweepError> {
     let (header, rows) = journal::read::<Row>(directory)?;
-    let sweep = Sweep::of(&header.experiment, &directory.join("sweep.json"))?;
+    let sweep = Sweep::of(&header.experiment, &directory.join(journal::HEADER))?;
     Ok((header, sweep, rows))
 }
 
@@ -224,8 +255,9 @@ fn findings(header: &Header, sweep: &Sweep, rows: &[Row]) -> Findings {
         }
     }
     cells.retain(|cell| rows.iter().any(|row| row.cell == cell.name()));
-    let findings = table::findings(&cells, rows, sweep.metric.better);
-    json::findings(header, sweep, table::native(rows, &sweep.metric), findings)
+    let groups = machines::groups(sweep, &cells, rows, &class(&header.host));
+    let (native, findings) = machines::together(groups);
+    json::findings(header, sweep, native, findings)
 }
 
 fn open(directory: &Path, header: &Header) -> Result<Journal<Row>, SweepError> {
@@ -249,10 +281,17 @@ fn header(sweep: &Sweep, experiment: String, cells: &[Cell]) -> Header {
         started_unix_ns: sys::clock::unix_ns(),
         seed: sweep.seed,
         host: machine::describe(),
-        experiment,
+        experiment: experiment + &marks(sweep),
         cells: cells.iter().map(Cell::name).collect(),
         allow_unmanaged: false,
     }
+}
+
+// The files that decide a run beside the experiment, as comments of it.
+fn marks(sweep: &Sweep) -> String {
+    let profiles = sweep.matrix.axis("profile").iter();
+    let mark = |path: &String| journal::mark(Path::new(path)).unwrap_or_default();
+    profiles.map(|path| format!("\n# {path:?} has the bytes of {}\n", mark(path))).collect()
 }
 
 // What else the machine did, if that is worth a line.
@@ -271,189 +310,6 @@ fn disturbed(rows: &[Row]) -> Option<String> {
              work; those kept were not disturbed\n"
         )),
         None => None,
-    }
-}
-
-enum Stopped {
-    Interrupted,
-    Failure(Failure),
-}
-
-impl From<NotKept> for Stopped {
-    fn from(why: NotKept) -> Self {
-        match why {
-            NotKept::Interrupted => Self::Interrupted,
-            NotKept::Journal(error) => Self::Failure(SweepError::from(error).into()),
-        }
-    }
-}
-
-/// Blocks of one confirmation: more than there are repetitions.
-const CONFIRMING: u32 = 100_000;
-
-struct Sweeping<'a> {
-    trials: Trials<'a>,
-    header: &'a Header,
-    journal: Journal<Row>,
-    /// When a step of the search is looked at.
-    looks: Looks,
-    line: Option<Line>,
-    quiet: bool,
-}
-
-impl Sweeping<'_> {
-    fn matrix(&mut self, cells: &[Cell]) -> Result<Option<[String; 2]>, Stopped> {
-        let sweep = self.trials.sweep;
-        let runs = cells.len() * sweep.repetitions as usize;
-        for block in 0..sweep.repetitions {
-            for index in self.in_block(cells, block) {
-                let left = runs.saturating_sub(self.journal.rows.len());
-                self.show(&cells[index], block, left);
-                self.once(&cells[index], block)?;
-            }
-        }
-        Ok(None)
-    }
-
-    // What was found, as text and as JSON.
-    fn find(&mut self, bound: f64) -> Result<Option<[String; 2]>, Stopped> {
-        let sweep = self.trials.sweep;
-        let mut found = Vec::new();
-        for (number, axis) in (0..).zip(find::SEARCHED) {
-            let steps = find::steps(sweep, axis);
-            found.push(match find::search(steps, bound, |value| self.step(axis, value, bound))? {
-                Edge::At(edge) => self.confirm((number, axis), edge, bound)?,
-                Edge::Invalid(value, why) => Requirement::invalid(axis, (value, why)),
-            });
-        }
-        let of_bytes = self.journal.rows.iter().find_map(|row| row.of_bytes);
-        let record = json::requirements(self.header, sweep, (bound, of_bytes), &found);
-        let text = find::text(sweep, (bound, of_bytes), &found);
-        Ok(Some([text, results::write(&record)]))
-    }
-
-    // Runs both sides of an edge again, and moves it until they lie on both sides of the bound.
-    fn confirm(
-        &mut self,
-        (number, axis): (u32, &'static str),
-        edge: usize,
-        bound: f64,
-    ) -> Result<Requirement, Stopped> {
-        let sweep = self.trials.sweep;
-        let steps = find::steps(sweep, axis);
-        let mut edge = edge;
-        let mut found = Requirement::new(axis);
-        for turn in 0..find::MOVES {
-            // Those of the search come before.
-            let first = CONFIRMING * (1 + number * find::MOVES + turn);
-            let good = edge.checked_sub(1).map(|index| &steps[index]);
-            let sides: Vec<&String> = good.into_iter().chain(steps.get(edge)).collect();
-            let cells: Vec<Cell> =
-                sides.iter().map(|value| find::cell(sweep, axis, value)).collect();
-            self.run_sides(&cells, first, bound)?;
-            let blocks = || first..first + CONFIRMING;
-            let judged: Vec<find::Step> =
-                cells.iter().map(|cell| self.judge(cell, blocks(), bound).settled(bound)).collect();
-            let invalid = sides
-                .iter()
-                .zip(&judged)
-                .find_map(|(value, step)| Some(((*value).clone(), step.invalid.clone()?)));
-            if let Some(step) = invalid {
-                return Ok(Requirement::invalid(axis, step));
-            }
-            let mut judged = judged.into_iter();
-            let good = good.map(|value| (value.clone(), judged.next()));
-            let bad = steps.get(edge).map(|value| (value.clone(), judged.next()));
-            let step = |side: Option<(String, Option<find::Step>)>| {
-                side.and_then(|(value, step)| Some((value, step?)))
-            };
-            (found.good, found.bad) = (step(good), step(bad));
-            let [good, bad] = [&found.good, &found.bad].map(|side| side.as_ref());
-            let (good, bad) = (good.map(|side| &side.1), bad.map(|side| &side.1));
-            match find::moved(edge, good, bad, bound) {
-                None => {
-                    found.standing = find::standing(good, bad, bound);
-                    break;
-                }
-                Some(next) => edge = next,
-            }
-        }
-        Ok(found)
-    }
-
-    // Runs cells beside the native one, in blocks from `first` on, until each can be judged.
-    fn run_sides(&mut self, cells: &[Cell], first: u32, bound: f64) -> Result<(), Stopped> {
-        let sweep = self.trials.sweep;
-        let waiting = cells.iter().filter(|cell| waits(cell, &self.journal.rows));
-        let mut zeros: Vec<Cell> = waiting.map(Cell::zero_of).collect();
-        zeros.dedup();
-        let all: Vec<Cell> = [Cell::NATIVE].iter().chain(&zeros).chain(cells).cloned().collect();
-        for turn in 0..sweep.repetitions * find::PATIENCE {
-            let blocks = first..first + CONFIRMING;
-            let unsure = |cell: &Cell| self.judge(cell, blocks.clone(), bound).is_unsure(bound);
-            if turn >= sweep.repetitions && !cells.iter().any(unsure) {
-                break;
-            }
-            let block = first + turn;
-            for index in self.in_block(&all, block) {
-                self.show(&all[index], block, 0);
-                self.once(&all[index], block)?;
-            }
-        }
-        Ok(())
-    }
-
-    // Runs a step until it can be told on which side of the bound it is.
-    fn step(&mut self, axis: &'static str, value: &str, bound: f64) -> Result<find::Step, Stopped> {
-        let sweep = self.trials.sweep;
-        let cell = find::cell(sweep, axis, value);
-        for block in 0..sweep.repetitions * find::PATIENCE {
-            let is_unsure = self.judge(&cell, 0..CONFIRMING, bound).is_unsure(bound);
-            if block >= sweep.repetitions && !is_unsure {
-                break;
-            }
-            self.show(&cell, block, 0);
-            self.once(&Cell::NATIVE, block)?;
-            if waits(&cell, &self.journal.rows) {
-                self.once(&cell.zero_of(), block)?;
-            }
-            self.once(&cell, block)?;
-        }
-        Ok(self.judge(&cell, 0..CONFIRMING, bound).settled(bound))
-    }
-
-    // By the runs of these blocks.
-    fn judge(&self, cell: &Cell, blocks: std::ops::Range<u32>, bound: f64) -> find::Step {
-        let rows = self.journal.rows.iter().filter(|row| blocks.contains(&row.block));
-        let rows: Vec<Row> = rows.cloned().collect();
-        let estimate = |values: &[f64]| stats::estimate_at(values, &self.looks);
-        let better = self.trials.sweep.metric.better;
-        find::Step::of(&table::finding(cell, &rows, better, estimate), bound)
-    }
-
-    fn in_block(&self, cells: &[Cell], block: u32) -> Vec<usize> {
-        let at = |index: usize| (&cells[index], self.journal.rows.as_slice());
-        in_block(cells.len(), (self.trials.sweep.seed, block), at)
-    }
-
-    fn once(&mut self, cell: &Cell, block: u32) -> Result<(), Stopped> {
-        let trouble = self.trials.keep(cell, block, &mut self.journal)?;
-        if let Some(why) = trouble.filter(|_| !self.quiet) {
-            let (name, block) = (cell.name(), block + 1);
-            terminal::say(&format!("afar sweep: {name}, block {block}: {why}\n"));
-        }
-        Ok(())
-    }
-
-    fn show(&mut self, cell: &Cell, block: u32, left: usize) {
-        let Some(line) = &mut self.line else { return };
-        let time = mean_s(&self.journal.rows).filter(|_| left > 0);
-        let time =
-            time.map_or_else(String::new, |mean| format!("  {} left", clock(mean * left as f64)));
-        let done = self.journal.rows.len();
-        let all = if left > 0 { format!(" of {}", done + left) } else { String::new() };
-        let (run, block) = (done + 1, block + 1);
-        line.draw(&format!("afar  run {run}{all}  block {block}  {}{time}", cell.name()));
     }
 }
 

@@ -47,6 +47,14 @@ pub struct Row {
     pub unmanaged_bytes: Option<u64>,
     /// Whether local memory stayed within its budget.
     pub budget_held: Option<bool>,
+    /// What a fault cost by itself on the machine, as afar found right before the run, in
+    /// nanoseconds; nothing for a native run.
+    #[serde(default)]
+    pub floor_ns: Option<u64>,
+    /// The class of the machine that ran it (`experiment::machine::class`); nothing is known of
+    /// runs of an earlier afar.
+    #[serde(default)]
+    pub host_class: Option<String>,
 }
 
 impl Row {

@@ -12,6 +12,9 @@ use super::matrix::Cell;
 use super::row::Row;
 use results::validity::ALLOWED;
 
+/// What a finding has among its settings where it is not clear from elsewhere.
+pub(crate) const MACHINE: &str = "machine";
+
 /// How many times slower `value` is than `native`.
 pub fn slowdown(value: f64, native: f64, better: Better) -> f64 {
     match better {
@@ -244,7 +247,7 @@ pub(crate) fn csv(findings: &[Finding]) -> String {
     }
     out.push_str(
         ",slowdown,low,high,level,count,verdict,beside_zero,failed,invalid,disturbed,allowed,\
-         outliers,fetches,budget_exceeded,of_bytes,local_bytes\n",
+         outliers,fetches,budget_exceeded,of_bytes,local_bytes,machine\n",
     );
     for finding in findings {
         let mut fields = vec![match finding.kind {
@@ -272,6 +275,7 @@ pub(crate) fn csv(findings: &[Finding]) -> String {
         fields.push(finding.budget_exceeded_count.to_string());
         let bytes = |bytes: Option<u64>| bytes.map_or_else(String::new, |one| one.to_string());
         fields.extend([bytes(finding.of_bytes), bytes(finding.local_bytes)]);
+        fields.push(finding.value(MACHINE).to_owned());
         out += &layout::csv([fields]);
     }
     out
@@ -329,7 +333,7 @@ mod tests {
         let csv = csv(&findings);
         assert_eq!(csv.lines().count(), 5);
         let line = "far,arena,25%,peak,,,,,,,3.000000,3.000000,3.000000,0.968750,6,slower,\
-                    2.000000,0,0,0,0,0,,0,,\n";
+                    2.000000,0,0,0,0,0,,0,,,\n";
         assert!(csv.contains(line), "{csv}");
     }
 
@@ -354,7 +358,7 @@ mod tests {
             assert!(text.contains(line), "{line}: {text}");
         }
         let csv = csv(&findings);
-        assert!(csv.contains("far,arena,25%,peak,") && csv.contains(",536870912,134217728\n"));
+        assert!(csv.contains("far,arena,25%,peak,") && csv.contains(",536870912,134217728,\n"));
         assert_eq!((findings[1].of_bytes, findings[1].value("of")), (None, "live"));
     }
 

@@ -8,8 +8,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use experiment::journal::Journal;
-use experiment::least_disturbed;
 use experiment::noise::Reading;
+use experiment::{least_disturbed, machine};
 use measure::{Bytes, Run, RunResults};
 use results::CellKind as Kind;
 use sys::event::{Poll, SIGTERM, Signals};
@@ -93,10 +93,14 @@ impl Trials<'_> {
         if journal.has(block, &cell.name()) {
             return Ok(None);
         }
+        let host_class = Some(machine::class(&console::machine::describe()));
+        let (log, id) = (journal.log(), journal.header().id(block, &cell.name()));
+        log.began(&id);
         let once = || self.once(cell, block, &journal.rows);
         let (row, repeated_count) = least_disturbed(self.sweep.attempts, once)?;
         let trouble = row.trouble().map(str::to_owned);
-        journal.add(Row { repeated_count, ..row })?;
+        journal.add(Row { repeated_count, host_class, ..row })?;
+        log.ended(&id);
         Ok(trouble)
     }
 
@@ -377,6 +381,7 @@ fn facts(record: &Path, row: &mut Row) -> Result<Option<Duration>, Trouble> {
     row.fetch_p50_ns = Some(figures.fault_latency.achieved.p50_ns);
     row.managed_peak_bytes = Some(figures.managed_peak_bytes);
     row.budget_held = Some(figures.budget.held);
+    row.floor_ns = run.results.calibration.as_ref().map(|calibration| calibration.floor_ns);
     Ok(Some(Duration::from_nanos(figures.elapsed_ns)))
 }
 

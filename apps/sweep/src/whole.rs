@@ -89,9 +89,25 @@ fn needs_peak(cell: &Cell) -> bool {
 
 /// The most memory in the first run of its engine with all memory local, if there is such a run.
 fn peak(cell: &Cell, rows: &[Row]) -> Option<Bytes> {
+    first(cell, rows)?.managed_peak_bytes.map(Bytes::new)
+}
+
+/// The first in the order of blocks: whichever machine ends its own before.
+fn first<'a>(cell: &Cell, rows: &'a [Row]) -> Option<&'a Row> {
     let zero = cell.zero_of().name();
-    let mut runs = rows.iter().filter(|row| row.cell == zero && row.value.is_some());
-    runs.find_map(|row| row.managed_peak_bytes).map(Bytes::new)
+    let has_told =
+        |row: &&Row| row.cell == zero && row.value.is_some() && row.managed_peak_bytes.is_some();
+    rows.iter().filter(has_told).min_by_key(|row| row.block)
+}
+
+/// Whether no run that is still to come can change what the share of a cell's run in a block is
+/// of. Where blocks run one after another none can.
+pub(crate) fn is_settled(cell: &Cell, block: u32, rows: &[Row]) -> bool {
+    let zero = cell.zero_of().name();
+    let has_run = |block| rows.iter().any(|row| row.block == block && row.cell == zero);
+    // Where none has told it, the run fails after that of its own block has.
+    let end = first(cell, rows).map_or(block + 1, |row| row.block);
+    !needs_peak(cell) || (0..end).all(has_run)
 }
 
 #[cfg(test)]
@@ -135,6 +151,21 @@ mod tests {
         rows.push(zero(Some("swap"), 2, Some(600 * MIB)));
         let known = of_run(&swap, &rows).expect("it is known");
         assert_eq!(known, Some(Bytes::from_mib(600)));
+    }
+
+    #[test]
+    fn which_machine_is_faster_does_not_decide_what_a_share_is_of() {
+        let cell = far(&[("local", "25%")]);
+        let (zeroth, first) = (zero(None, 0, Some(5 * MIB)), zero(None, 1, Some(6 * MIB)));
+        let late = [first.clone(), zeroth.clone()];
+        assert_eq!(of_run(&cell, &late).expect("it is known"), Some(Bytes::from_mib(5)));
+        assert!(!is_settled(&cell, 1, std::slice::from_ref(&first)), "that of block 0 may come");
+        assert!(is_settled(&cell, 1, &late) && is_settled(&cell, 0, &[zeroth]));
+        // That of block 0 has failed, and so it stays.
+        assert!(is_settled(&cell, 1, &[first, zero(None, 0, None)]));
+        assert!(is_settled(&cell, 0, &[zero(None, 0, None)]), "the run says why it cannot be");
+        assert!(!is_settled(&cell, 1, &[zero(None, 0, None)]));
+        assert!(is_settled(&far(&[("local", "64MiB")]), 3, &[]), "a size waits for nothing");
     }
 
     #[test]

@@ -1,16 +1,36 @@
-//! The runs of an experiment on disk: one line for each, written when it has ended.
+//! The runs of an experiment on disk: one file for each, there when it has ended and not before.
 //!
-//! A directory holds `sweep.json` (what was asked, where) and `runs.jsonl`. A run counts when its
-//! line is complete; a line that was being written when the sweep was killed is cut off when it
-//! goes on.
+//! A directory holds `sweep.json` (what was asked, where), `points.jsonl` (every run there is to
+//! be, in the order in which they run), `runs/ID.json` (the runs that have ended), and `log`, which
+//! nobody reads but people. An ID is a hash of all that decides the result of a run. So any number
+//! of processes on any number of machines may work on a directory: a run that is there is not run
+//! again, and of two that did the same run the first counts.
 
-use std::fs::{self, File, OpenOptions};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use measure::Host;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::Log;
+
+/// The file that says what was asked for.
+pub const HEADER: &str = "sweep.json";
+const POINTS: &str = "points.jsonl";
+const RUNS: &str = "runs";
+/// What an earlier afar kept all runs in, a line for each.
+const LINES: &str = "runs.jsonl";
+/// What begins so is being written.
+const UNFINISHED: &str = ".new-";
+/// Who writes a run takes less.
+const ABANDONED: Duration = Duration::from_secs(3600);
+/// Hexadecimal digits of an ID: 128 bits, so that no two of any number of runs have the same.
+const DIGITS: usize = 32;
 
 /// Why the results cannot be kept where they should.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +53,7 @@ pub enum JournalError {
         /// The directory.
         path: PathBuf,
     },
-    /// A whole line is no run of this kind.
+    /// What was written is not what this afar writes.
     #[error("{}: line {line} is no result; remove it to go on", path.display())]
     Line {
         /// The file.
@@ -67,6 +87,20 @@ pub struct Header {
     pub allow_unmanaged: bool,
 }
 
+/// A run that is to be, as `points.jsonl` has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Point {
+    /// The name of its file.
+    pub id: String,
+    /// Its block, counted from 0.
+    pub block: u32,
+    /// The name of its cell.
+    pub cell: String,
+    /// What its kind of run has to know beside: setting and value.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, String>,
+}
+
 /// A run that is one of several of its cell.
 pub trait Keyed {
     /// Its block, counted from 0.
@@ -78,24 +112,30 @@ pub trait Keyed {
 /// An open journal.
 #[derive(Debug)]
 pub struct Journal<R> {
-    path: PathBuf,
-    file: File,
-    /// The runs that are on the disk, in the order of their ends.
+    directory: PathBuf,
+    /// What the directory was begun with.
+    header: Header,
+    /// IDs of the runs that are in `rows`.
+    known: BTreeSet<String>,
+    /// The runs that are on the disk: those that were there by block and cell, then the others in
+    /// the order of their ends.
     pub rows: Vec<R>,
 }
 
-impl<R: Serialize + DeserializeOwned> Journal<R> {
+fn failed(path: &Path) -> impl FnOnce(io::Error) -> JournalError {
+    let path = path.to_owned();
+    move |source| JournalError::File { path, source }
+}
+
+impl<R: Serialize + DeserializeOwned + Keyed> Journal<R> {
     /// Opens the journal in `directory`, which is made if there is none.
     ///
     /// # Errors
     /// When it belongs to something else or cannot be written to.
     pub fn open(directory: &Path, header: &Header) -> Result<Self, JournalError> {
-        let failed = |path: &Path| {
-            let path = path.to_owned();
-            move |source| JournalError::File { path, source }
-        };
+        let runs = directory.join(RUNS);
         fs::create_dir_all(directory).map_err(failed(directory))?;
-        let head = directory.join("sweep.json");
+        let head = directory.join(HEADER);
         match fs::read_to_string(&head) {
             Ok(text) => {
                 let before: Option<Header> = serde_json::from_str(&text).ok();
@@ -104,87 +144,266 @@ impl<R: Serialize + DeserializeOwned> Journal<R> {
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                write_whole(&head, header).map_err(failed(&head))?;
+                let text =
+                    serde_json::to_string_pretty(header).expect("plain data has a JSON form");
+                write_whole(&head, &(text + "\n")).map_err(failed(&head))?;
             }
             Err(source) => return Err(JournalError::File { path: head, source }),
         }
-        let path = directory.join("runs.jsonl");
-        let mut options = OpenOptions::new();
-        let options = options.read(true).append(true).create(true);
-        let file = options.open(&path).map_err(failed(&path))?;
-        let text = fs::read_to_string(&path).map_err(failed(&path))?;
-        let whole = text.rfind('\n').map_or(0, |end| end + 1);
-        file.set_len(whole as u64).map_err(failed(&path))?;
-        let rows = text[..whole].lines().enumerate().map(|(index, line)| {
-            let wrong = |_| JournalError::Line { path: path.clone(), line: index + 1 };
-            serde_json::from_str(line).map_err(wrong)
-        });
-        let rows = rows.collect::<Result<Vec<R>, _>>()?;
-        Ok(Self { path, file, rows })
+        fs::create_dir_all(&runs).map_err(failed(&runs))?;
+        remove_abandoned(&runs);
+        Self::of(directory, header.clone())
     }
 
-    /// Adds a run; when this returns, it is on the disk.
+    /// Opens the journal of a directory that somebody else has begun.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn join(directory: &Path) -> Result<Self, JournalError> {
+        Self::of(directory, header(directory)?)
+    }
+
+    fn of(directory: &Path, header: Header) -> Result<Self, JournalError> {
+        let directory = directory.to_owned();
+        let mut journal = Self { directory, header, known: BTreeSet::new(), rows: Vec::new() };
+        journal.read_on()?;
+        Ok(journal)
+    }
+
+    /// The same without reading the runs that are there, of which there may be many.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn join_blind(directory: &Path) -> Result<Self, JournalError> {
+        let (directory, header) = (directory.to_owned(), header(directory)?);
+        Ok(Self { directory, header, known: BTreeSet::new(), rows: Vec::new() })
+    }
+
+    /// Reads the runs that others have added since.
+    ///
+    /// # Errors
+    /// When one cannot be read, or is none of this experiment.
+    pub fn read_on(&mut self) -> Result<(), JournalError> {
+        let mut fresh = Vec::new();
+        for (id, path) in files(&self.directory)? {
+            if self.known.contains(&id) {
+                continue;
+            }
+            let row: R = read_run(&path)?;
+            if self.header.id(row.block(), row.cell()) != id {
+                return Err(JournalError::Line { path, line: 1 });
+            }
+            self.known.insert(id);
+            fresh.push(row);
+        }
+        fresh.sort_by(|one, other| (one.block(), one.cell()).cmp(&(other.block(), other.cell())));
+        self.rows.extend(fresh);
+        Ok(())
+    }
+
+    /// Adds a run; when this returns, it is on the disk. If another process had added it, what that
+    /// one found stays.
     ///
     /// # Errors
     /// When it cannot be written.
     pub fn add(&mut self, row: R) -> Result<(), JournalError> {
-        let line = serde_json::to_string(&row).expect("plain data has a JSON form") + "\n";
-        let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_data());
-        written.map_err(|source| JournalError::File { path: self.path.clone(), source })?;
-        self.rows.push(row);
+        let id = self.header.id(row.block(), row.cell());
+        let path = self.directory.join(RUNS).join(format!("{id}.json"));
+        let text = serde_json::to_string(&row).expect("plain data has a JSON form") + "\n";
+        let row = match write_once(&path, &text).map_err(failed(&path))? {
+            true => row,
+            false => read_run(&path)?,
+        };
+        if self.known.insert(id) {
+            self.rows.push(row);
+        }
         Ok(())
+    }
+
+    /// Writes down every run there is to be, for processes that get to know them by ID.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn plan(&self, points: &[Point]) -> Result<(), JournalError> {
+        let line = |point| serde_json::to_string(point).expect("plain data has a JSON form") + "\n";
+        let path = self.directory.join(POINTS);
+        write_whole(&path, &points.iter().map(line).collect::<String>()).map_err(failed(&path))
+    }
+
+    /// Whether a run is on the disk, whoever has run it.
+    #[must_use]
+    pub fn is_there(&self, id: &str) -> bool {
+        self.known.contains(id) || self.directory.join(RUNS).join(format!("{id}.json")).exists()
+    }
+
+    /// Where this process says which runs it does.
+    #[must_use]
+    pub fn log(&self) -> Log {
+        Log::open(&self.directory)
+    }
+
+    /// What the directory was begun with.
+    #[must_use]
+    pub const fn header(&self) -> &Header {
+        &self.header
     }
 }
 
-/// What a directory holds, without changing it. A line that was being written when its sweep was
-/// killed is no run.
+/// How many runs a directory has; 0 where there is none.
+#[must_use]
+pub fn count(directory: &Path) -> usize {
+    files(directory).map_or(0, |files| files.len())
+}
+
+/// What a directory was begun with.
+///
+/// # Errors
+/// When it is not the directory of a sweep.
+pub fn header(directory: &Path) -> Result<Header, JournalError> {
+    let path = directory.join(HEADER);
+    let text = fs::read_to_string(&path).map_err(failed(&path))?;
+    serde_json::from_str(&text).map_err(|_| JournalError::Line { path, line: 1 })
+}
+
+/// Every run there is to be.
+///
+/// # Errors
+/// When nobody has written them down.
+pub fn points(directory: &Path) -> Result<Vec<Point>, JournalError> {
+    let path = directory.join(POINTS);
+    lines(&path, &fs::read_to_string(&path).map_err(failed(&path))?)
+}
+
+/// What a directory holds, without changing it, runs by block and cell. Of an earlier afar, too,
+/// whose last line may have been half written when its sweep was killed.
 ///
 /// # Errors
 /// When it is not the directory of a sweep of this kind of runs.
-pub fn read<R: DeserializeOwned>(directory: &Path) -> Result<(Header, Vec<R>), JournalError> {
-    let text = |path: &Path| {
-        fs::read_to_string(path)
-            .map_err(|source| JournalError::File { path: path.to_owned(), source })
-    };
-    let head = directory.join("sweep.json");
-    let header = serde_json::from_str(&text(&head)?);
-    let header = header.map_err(|_| JournalError::Line { path: head, line: 1 })?;
-    let path = directory.join("runs.jsonl");
-    let text = text(&path)?;
+pub fn read<R>(directory: &Path) -> Result<(Header, Vec<R>), JournalError>
+where
+    R: Serialize + DeserializeOwned + Keyed,
+{
+    let path = directory.join(LINES);
+    if !path.exists() {
+        let journal = Journal::join(directory)?;
+        return Ok((journal.header, journal.rows));
+    }
+    let text = fs::read_to_string(&path).map_err(failed(&path))?;
     let whole = text.rfind('\n').map_or(0, |end| end + 1);
-    let rows = text[..whole].lines().enumerate().map(|(index, line)| {
-        let wrong = |_| JournalError::Line { path: path.clone(), line: index + 1 };
-        serde_json::from_str(line).map_err(wrong)
-    });
-    Ok((header, rows.collect::<Result<_, _>>()?))
+    Ok((header(directory)?, lines(&path, &text[..whole])?))
 }
 
 impl<R: Keyed> Journal<R> {
     /// Whether a cell has been run in a block.
     #[must_use]
     pub fn has(&self, block: u32, cell: &str) -> bool {
-        self.rows.iter().any(|row| row.block() == block && row.cell() == cell)
+        self.known.contains(&self.header.id(block, cell))
     }
 }
 
 impl Header {
+    fn identity(&self) -> (&str, &str, &str, bool) {
+        (&self.schema, &self.version, &self.experiment, self.allow_unmanaged)
+    }
+
     fn is_same(&self, other: &Self) -> bool {
-        let of = |header: &Self| {
-            let name = (header.schema.clone(), header.version.clone());
-            (name, header.experiment.clone(), header.allow_unmanaged)
-        };
-        of(self) == of(other)
+        self.identity() == other.identity()
+    }
+
+    /// The name of a run: a hash (SHA-256, the first half) of all that decides its result.
+    #[must_use]
+    pub fn id(&self, block: u32, cell: &str) -> String {
+        let (schema, version, experiment, allow) = self.identity();
+        let said = [schema, version, experiment, &allow.to_string(), &block.to_string(), cell];
+        let mut hash = Sha256::new();
+        for text in said {
+            // With its length: no two lists of texts are one.
+            hash.update((text.len() as u64).to_le_bytes());
+            hash.update(text);
+        }
+        digits(&hash.finalize(), DIGITS)
     }
 }
 
-// All of it or nothing.
-fn write_whole(path: &Path, header: &Header) -> io::Result<()> {
-    let text = serde_json::to_string_pretty(header).expect("plain data has a JSON form") + "\n";
-    let beside = path.with_extension("new");
-    let mut file = File::create(&beside)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&beside, path)
+/// A mark of a file's bytes, so that a change of them is noticed.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn mark(path: &Path) -> io::Result<String> {
+    Ok(digits(&Sha256::digest(fs::read(path)?), DIGITS))
+}
+
+/// The first digits of a hash, in hexadecimal.
+pub(crate) fn digits(hash: &[u8], count: usize) -> String {
+    let mut text: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    text.truncate(count);
+    text
+}
+
+/// Whole runs by ID, in the order of their IDs.
+fn files(directory: &Path) -> Result<BTreeMap<String, PathBuf>, JournalError> {
+    let runs = directory.join(RUNS);
+    let entries = fs::read_dir(&runs).map_err(failed(&runs))?.flatten();
+    let named = entries.filter_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        let id = name.strip_suffix(".json").filter(|id| !id.starts_with('.'))?;
+        Some((id.to_owned(), entry.path()))
+    });
+    Ok(named.collect())
+}
+
+fn read_run<R: DeserializeOwned>(path: &Path) -> Result<R, JournalError> {
+    let text = fs::read_to_string(path).map_err(failed(path))?;
+    serde_json::from_str(&text).map_err(|_| JournalError::Line { path: path.to_owned(), line: 1 })
+}
+
+fn lines<T: DeserializeOwned>(path: &Path, text: &str) -> Result<Vec<T>, JournalError> {
+    let read = |(index, line)| {
+        let wrong = |_| JournalError::Line { path: path.to_owned(), line: index + 1 };
+        serde_json::from_str(line).map_err(wrong)
+    };
+    text.lines().enumerate().map(read).collect()
+}
+
+// Of processes that were killed. Those that write now are not old enough.
+fn remove_abandoned(runs: &Path) {
+    for entry in fs::read_dir(runs).into_iter().flatten().flatten() {
+        let is_unfinished = entry.file_name().to_string_lossy().starts_with(UNFINISHED);
+        let age = entry.metadata().and_then(|data| data.modified()).ok();
+        let age = age.and_then(|modified| modified.elapsed().ok());
+        if is_unfinished && age.is_some_and(|age| age > ABANDONED) {
+            let _somebody_else_has = fs::remove_file(entry.path());
+        }
+    }
+}
+
+// Beside `path`, with a name that no other process gives, on no other machine.
+fn write_beside(path: &Path, text: &str) -> io::Result<PathBuf> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let own = format!("{}-{}", std::process::id(), sys::clock::unix_ns());
+    let beside = path.with_file_name(format!("{UNFINISHED}{own}-{name}"));
+    let mut file = File::create_new(&beside)?;
+    file.write_all(text.as_bytes()).and_then(|()| file.sync_data())?;
+    Ok(beside)
+}
+
+// All of it or nothing, in place of what was there.
+fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+    fs::rename(write_beside(path, text)?, path)
+}
+
+/// All of it or nothing, unless it is there; whether it was not.
+fn write_once(path: &Path, text: &str) -> io::Result<bool> {
+    let beside = write_beside(path, text)?;
+    // A second name fails where the first is taken, and a rename does not.
+    match fs::hard_link(&beside, path) {
+        Ok(()) => fs::remove_file(&beside).map(|()| true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            fs::remove_file(&beside).map(|()| false)
+        }
+        // There are file systems without second names.
+        Err(_) => fs::rename(&beside, path).map(|()| true),
+    }
 }
 
 #[cfg(test)]
@@ -193,7 +412,7 @@ mod tests {
 
     fn header(experiment: &str) -> Header {
         Header {
-            schema: "afar.sweep/2".to_owned(),
+            schema: "afar.sweep/4".to_owned(),
             version: "0".to_owned(),
             command: Vec::new(),
             started_unix_ns: 0,
@@ -225,31 +444,134 @@ mod tests {
         Row { block, cell: cell.to_owned() }
     }
 
+    fn directory(name: &str) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("afar-{name}-{}", std::process::id()));
+        let _none = fs::remove_dir_all(&path);
+        path
+    }
+
+    fn whole_runs(directory: &Path) -> BTreeMap<String, String> {
+        let read = |(id, path)| (id, fs::read_to_string(path).expect("it is there"));
+        files(directory).expect("it is there").into_iter().map(read).collect()
+    }
+
     #[test]
-    fn rows_come_back_and_half_a_line_does_not() {
-        let directory = std::env::temp_dir().join(format!("afar-journal-{}", std::process::id()));
-        let _none = fs::remove_dir_all(&directory);
+    fn rows_come_back_and_what_is_half_written_is_none() {
+        let directory = directory("journal");
         let mut journal = Journal::open(&directory, &header("a")).expect("it is new");
-        journal.add(row(0, "native")).expect("there is room");
         journal.add(row(0, "zero")).expect("there is room");
+        journal.add(row(0, "native")).expect("there is room");
         drop(journal);
-        let path = directory.join("runs.jsonl");
-        let text = fs::read_to_string(&path).expect("it is there");
-        // Killed at any byte of the second line.
-        let first = text.find('\n').expect("two lines") + 1;
-        for length in first..text.len() {
-            fs::write(&path, &text[..length]).expect("there is room");
-            let mut journal = Journal::open(&directory, &header("a")).expect("it is ours");
-            assert!(journal.has(0, "native") && !journal.has(0, "zero"));
-            journal.add(row(0, "zero")).expect("there is room");
-            let again = Journal::<Row>::open(&directory, &header("a")).expect("it is ours");
-            assert_eq!(again.rows, [row(0, "native"), row(0, "zero")]);
-        }
+        // Somebody was killed while writing a third run.
+        let unfinished = directory.join(RUNS).join(format!("{UNFINISHED}1-1-x.json"));
+        fs::write(&unfinished, "{\"block\":1,\"ce").expect("there is room");
+        let mut journal = Journal::open(&directory, &header("a")).expect("it is ours");
+        assert_eq!(journal.rows, [row(0, "native"), row(0, "zero")]);
+        assert!(journal.has(0, "native") && !journal.has(1, "native"));
+        journal.add(row(1, "native")).expect("there is room");
+        let (_, again) = read::<Row>(&directory).expect("it is ours");
+        assert_eq!(again, [row(0, "native"), row(0, "zero"), row(1, "native")]);
+        assert!(unfinished.exists(), "whoever writes it may be alive");
         let other = Journal::<Row>::open(&directory, &header("b"));
         assert!(matches!(other, Err(JournalError::Other { .. })));
         let allowing = Header { allow_unmanaged: true, ..header("a") };
         let other = Journal::<Row>::open(&directory, &allowing);
         assert!(matches!(other, Err(JournalError::Other { .. })), "runs of both are not mixed");
+        fs::remove_dir_all(&directory).expect("it is ours");
+    }
+
+    #[test]
+    fn the_first_of_two_that_did_the_same_counts() {
+        let directory = directory("twice");
+        let mut one = Journal::open(&directory, &header("a")).expect("it is new");
+        let mut other = Journal::<Figure>::join(&directory).expect("it is there");
+        let figure = |value| Figure { value };
+        one.add(figure(1)).expect("there is room");
+        let before = whole_runs(&directory);
+        other.add(figure(2)).expect("it is there");
+        assert_eq!((&one.rows, &other.rows), (&vec![figure(1)], &vec![figure(1)]));
+        assert_eq!(whole_runs(&directory), before);
+        let names = fs::read_dir(directory.join(RUNS)).expect("it is there").count();
+        assert_eq!(names, 1, "nothing is left beside it");
+        fs::remove_dir_all(&directory).expect("it is ours");
+    }
+
+    /// Readers beside a writer see whole runs only, however often they look.
+    #[test]
+    fn nobody_sees_half_a_run() {
+        let directory = directory("whole");
+        let long = |number: u32| row(number, &"x".repeat(200_000));
+        let mut journal = Journal::open(&directory, &header("a")).expect("it is new");
+        let mut reader = Journal::<Row>::join(&directory).expect("it is there");
+        let is_done = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for number in 0..30 {
+                    journal.add(long(number)).expect("there is room");
+                }
+                is_done.store(true, std::sync::atomic::Ordering::Release);
+            });
+            while !is_done.load(std::sync::atomic::Ordering::Acquire) {
+                reader.read_on().expect("every run there is whole");
+            }
+        });
+        reader.read_on().expect("every run there is whole");
+        reader.rows.sort_by_key(Keyed::block);
+        assert_eq!(reader.rows, (0..30).map(long).collect::<Vec<_>>());
+        fs::remove_dir_all(&directory).expect("it is ours");
+    }
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Figure {
+        value: u32,
+    }
+
+    impl Keyed for Figure {
+        fn block(&self) -> u32 {
+            0
+        }
+
+        fn cell(&self) -> &'static str {
+            "native"
+        }
+    }
+
+    #[test]
+    fn whatever_decides_a_run_is_in_its_name() {
+        let id = |header: &Header, block, cell| header.id(block, cell);
+        let first = id(&header("a"), 0, "b");
+        assert_eq!((first.len(), &first), (DIGITS, &id(&header("a"), 0, "b")));
+        let later = Header { started_unix_ns: 7, command: vec!["x".to_owned()], ..header("a") };
+        assert_eq!(first, id(&later, 0, "b"), "who began it, and when, decides nothing");
+        let others = [
+            id(&header("ab"), 0, ""),
+            id(&header("b"), 0, "b"),
+            id(&header("a"), 1, "b"),
+            id(&header("a"), 0, "c"),
+            id(&Header { allow_unmanaged: true, ..header("a") }, 0, "b"),
+            id(&Header { version: "1".to_owned(), ..header("a") }, 0, "b"),
+        ];
+        assert!(others.iter().all(|other| *other != first), "{others:?}");
+        let directory = directory("foreign");
+        let mut journal = Journal::open(&directory, &header("a")).expect("it is new");
+        journal.add(row(0, "b")).expect("there is room");
+        let path = |id: &str| directory.join(RUNS).join(format!("{id}.json"));
+        fs::rename(path(&first), path(&others[0])).expect("it is there");
+        let wrong = Journal::<Row>::join(&directory).map(|_| ()).expect_err("it is another's");
+        assert!(wrong.to_string().contains("is no result; remove it to go on"), "{wrong}");
+        fs::remove_dir_all(&directory).expect("it is ours");
+    }
+
+    #[test]
+    fn a_directory_of_an_earlier_afar_is_read() {
+        let directory = directory("earlier");
+        fs::create_dir_all(&directory).expect("there is room");
+        let head = serde_json::to_string(&header("a")).expect("plain data");
+        fs::write(directory.join(HEADER), head).expect("there is room");
+        let lines = "{\"block\":0,\"cell\":\"native\"}\n{\"block\":0,\"ce";
+        fs::write(directory.join(LINES), lines).expect("there is room");
+        let (_, rows) = read::<Row>(&directory).expect("it can be read");
+        assert_eq!(rows, [row(0, "native")]);
         fs::remove_dir_all(&directory).expect("it is ours");
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Estimate, Record, Verdict};
 
 /// Of the directory in which a sweep keeps its runs.
-pub const SWEEP_SCHEMA: &str = "afar.sweep/3";
+pub const SWEEP_SCHEMA: &str = "afar.sweep/4";
 
 /// What `afar sweep --json` writes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -24,7 +24,8 @@ pub struct Findings {
     pub host: Host,
     /// The program and its arguments.
     pub workload: Vec<String>,
-    /// The program's figure without afar; nothing if no such run is left.
+    /// The program's figure without afar; nothing if no such run is left, or machines of several
+    /// classes ran it: `machine` among the settings of a cell is then that of its runs.
     pub native: Option<Native>,
     /// One for each combination of settings.
     pub cells: Vec<Finding>,

@@ -8,7 +8,7 @@ use crate::simulated::size_name;
 use crate::{Figures, Record, Spread};
 
 /// Of the directory in which a sweep of `afar sim` keeps its runs.
-pub const SWEEP_SCHEMA: &str = "afar.sim.sweep/1";
+pub const SWEEP_SCHEMA: &str = "afar.sim.sweep/2";
 
 /// What `afar sim --json` writes of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -289,6 +289,12 @@ pub fn die_with_caller(command: &mut Command) {
     unsafe { command.pre_exec(before_exec) };
 }
 
+/// Has this process be asked to end when the thread that started it ends, in whatever way.
+pub fn end_with_parent() {
+    let signal = Signal::TERM;
+    let _always_possible = rustix::process::set_parent_process_death_signal(Some(signal));
+}
+
 /// Has what `command` starts inherit `descriptor` under its own number, which is the answer. The
 /// caller keeps the descriptor open until the command has been started.
 #[expect(unsafe_code, reason = "code between fork and exec")]

@@ -67,6 +67,7 @@ class SweepFlags(TypedDict, total=False):
     allow_unmanaged: bool
     csv: Path
     fail_above: Share
+    on: Text
 
 
 class SimFlags(TypedDict, total=False):
@@ -151,6 +152,7 @@ class SimFlags(TypedDict, total=False):
     pcap_packets: Numbers
     steps: Path
     jobs: Numbers
+    on: Texts
 
 
 class LoopFlags(TypedDict, total=False):

@@ -45,6 +45,7 @@ FLAGS: Dict[str, Dict[str, Tuple[str, str]]] = {
         "allow_unmanaged": ("--allow-unmanaged", ""),
         "csv": ("--csv", "FILE"),
         "fail_above": ("--fail-above", "SHARE"),
+        "on": ("--on", "ENGINE"),
     },
     "sim": {
         "sensitivity": ("--sensitivity", ""),
@@ -126,6 +127,7 @@ FLAGS: Dict[str, Dict[str, Tuple[str, str]]] = {
         "pcap_packets": ("--pcap-packets", "NUMBER"),
         "steps": ("--steps", "FILE"),
         "jobs": ("--jobs", "NUMBER"),
+        "on": ("--on", "ENGINE"),
     },
     "loop": {
         "output": ("--output", "DIR"),

@@ -27,6 +27,8 @@ PATIENCE: Tuple[Tuple[int, Optional[float]], ...] = (
     (signal.SIGTERM, 10.0),
     (signal.SIGKILL, None),
 )
+# The variable that names the Python of drivers.
+PYTHON = "AFAR_PYTHON"
 # Bytes of standard error that an exception may show.
 SHOWN = 4096
 # Standard error may be kept open by what a program left behind.
@@ -206,11 +208,13 @@ class Running:
         return status if status >= 0 else 128 - status
 
 
-def _environment(call: "Call[Any]") -> Optional[Dict[str, str]]:
-    given = None if call.env is None else dict(call.env)
-    if call.watcher is None:
-        return given
-    return {**(os.environ if given is None else given), _progress.VARIABLE: "lines"}
+def _environment(call: "Call[Any]") -> Dict[str, str]:
+    given = dict(os.environ if call.env is None else call.env)
+    # With --on the program starts drivers of engines, which are in this Python.
+    given.setdefault(PYTHON, sys.executable)
+    if call.watcher is not None:
+        given[_progress.VARIABLE] = "lines"
+    return given
 
 
 def drive(call: "Call[R]") -> R:

@@ -4,6 +4,7 @@ mod blades;
 mod loops;
 mod outputs;
 mod pages;
+mod points;
 mod steady;
 mod sweeps;
 

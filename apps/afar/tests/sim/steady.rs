@@ -47,7 +47,7 @@ fn runs_of_a_sweep_are_told_together() {
         let number = |name: &str| row[place(name)].parse::<f64>().expect("a number");
         assert!(number("mean_low") < number("mean") && number("mean") < number("mean_high"));
     }
-    assert_eq!(read(&directory.join("runs.jsonl")).lines().count(), 12);
+    assert_eq!(crate::sweeps::runs(&directory).len(), 12);
     assert!(read(&directory.join("slowdown.svg")).contains("mean, with its interval"));
 }
 

@@ -1,6 +1,9 @@
 //! Files with lists of values.
 
+use std::collections::BTreeMap;
 use std::path::Path;
+
+use serde_json::Value;
 
 use crate::{answer, file, json, read, refused, scratch, sim};
 
@@ -10,6 +13,30 @@ const EXPERIMENT: &str = "transport = [\"pfabric\", \"dctcp\", \"tcp\"]\nload = 
 /// Everything a sweep leaves that does not depend on time.
 fn results(directory: &Path) -> [String; 2] {
     ["table.csv", "slowdown.svg"].map(|name| read(&directory.join(name)))
+}
+
+/// Every run that a sweep has kept, by its ID.
+pub(crate) fn runs(directory: &Path) -> BTreeMap<String, String> {
+    let entries = std::fs::read_dir(directory.join("runs")).expect("it is there").flatten();
+    let named = entries.filter_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        let id = name.strip_suffix(".json").filter(|id| !id.starts_with('.'))?;
+        Some((id.to_owned(), read(&entry.path())))
+    });
+    named.collect()
+}
+
+/// The ID of each run that has begun, once for each time.
+pub(crate) fn began(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory.join("log")).expect("it is there").flatten();
+    let logs = entries.map(|entry| entry.path());
+    let texts = logs.filter(|path| path.extension().is_some_and(|end| end == "jsonl"));
+    let lines: String = texts.map(|path| read(&path)).collect();
+    let entries = lines.lines().map(|line| -> Value {
+        serde_json::from_str(line).expect("whoever ends writes whole lines")
+    });
+    let began = entries.filter(|entry| entry["event"] == "began");
+    began.filter_map(|entry| Some(entry["id"].as_str()?.to_owned())).collect()
 }
 
 #[test]
@@ -29,18 +56,30 @@ fn a_sweep_gives_the_same_bytes_on_one_thread_and_two_and_after_an_interruption(
     assert_eq!(said, same);
     assert_eq!(results(&directory), results(&other));
     assert!(said.contains("transport") && said.contains("p99.9"), "{said}");
-    // Killed in the middle of the fourth line: that run is done again, and no other.
-    let journal = directory.join("runs.jsonl");
-    let whole = read(&journal);
-    assert_eq!(whole.lines().count(), 6);
-    let ends: Vec<usize> = whole.match_indices('\n').map(|(at, _)| at + 1).collect();
-    std::fs::write(&journal, &whole[..ends[2] + 40]).expect("a file under target");
+    // Killed while it wrote the fourth run: that one and those after it are done, and no other.
+    let whole = runs(&directory);
+    assert_eq!(whole, runs(&other), "the same bytes of every run");
+    assert_eq!(whole.len(), 6);
+    let began = began(&directory);
     let wanted = results(&directory);
+    for (number, (id, text)) in whole.iter().skip(3).enumerate() {
+        let path = directory.join("runs").join(format!("{id}.json"));
+        std::fs::remove_file(&path).expect("it is there");
+        if number == 0 {
+            let half = path.with_file_name(format!(".new-1-1-{id}.json"));
+            std::fs::write(half, &text[..40]).expect("a file under target");
+        }
+    }
     let (_, again) = run("one-thread", "2");
     assert_eq!(again, said);
     assert_eq!(results(&directory), wanted);
-    assert_eq!(read(&journal)[..ends[2]], whole[..ends[2]]);
-    assert_eq!(read(&journal).lines().count(), 6);
+    assert_eq!(runs(&directory), whole);
+    let more = |id: &String| {
+        let count = |of: &[String]| of.iter().filter(|other| *other == id).count();
+        count(&crate::sweeps::began(&directory)) - count(&began)
+    };
+    let again: Vec<usize> = whole.keys().map(more).collect();
+    assert_eq!(again, [0, 0, 0, 1, 1, 1], "what was there is not run again");
     // Another experiment does not go on from there.
     let other = file("other.toml", &EXPERIMENT.replace("300", "301"));
     refused(&[&other, "-o", &directory.display().to_string()], "another experiment");

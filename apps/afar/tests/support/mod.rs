@@ -25,6 +25,14 @@ pub(crate) const TRAPS: [&str; 2] = ["bpf", "userfaultfd"];
 const MARK: &str = "AFAR_TEST_RUN";
 const POLL: Duration = Duration::from_millis(5);
 
+/// A test measures nothing, and hinders none of those beside it.
+fn lock_directory(number: u32) -> PathBuf {
+    let name = format!("locks/{}.{number}", std::process::id());
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::create_dir_all(&path).expect("a directory under target");
+    path
+}
+
 /// A command to run: natively, or behind [`Launch::under_afar`].
 #[derive(Clone)]
 pub(crate) struct Launch {
@@ -45,7 +53,7 @@ impl Launch {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         Self {
             words: words.into_iter().map(|w| w.as_ref().to_owned()).collect(),
-            environment: Vec::new(),
+            environment: vec![("AFAR_LOCK_DIR".into(), lock_directory(number).into())],
             stdin: None,
             limit: Duration::from_secs(180),
             mark: format!("{}.{number}", std::process::id()),

@@ -1,6 +1,7 @@
 //! Why there is no simulation.
 
 use console::{Class, Classed, OutputError};
+use dispatch::NotSent;
 use document::DocumentError;
 use experiment::journal::JournalError;
 
@@ -22,6 +23,9 @@ pub enum SimError {
     /// Results of a sweep cannot be kept.
     #[error(transparent)]
     Journal(#[from] JournalError),
+    /// An engine has not run them.
+    #[error(transparent)]
+    Engine(#[from] NotSent),
     /// The kernel refused.
     #[error(transparent)]
     System(#[from] sys::Error),
@@ -39,6 +43,7 @@ impl Classed for SimError {
         use netsim::SimError::{Emptied, Livelock, Unfinished};
         match self {
             Self::Output(error) => error.class(),
+            Self::Engine(error) => error.class(),
             Self::System(_) | Self::Network(Unfinished { .. } | Livelock { .. }) => Class::Failed,
             Self::Unsteady(_) | Self::Network(Emptied { .. }) => Class::Invalid,
             _ => Class::Usage,

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use dispatch::Place;
 
 use crate::sim::knobs::KnobFlags;
 
@@ -27,7 +28,7 @@ pub struct SimFlags {
     /// Run once more with half and with twice of each parameter of the network and the transport,
     /// and say what that does to the mean and 99th percentile of slowdown, the largest first; other
     /// words of choices, and another seed, too
-    #[arg(long, conflicts_with = "output")]
+    #[arg(long)]
     pub(crate) sensitivity: bool,
 
     #[command(flatten)]
@@ -35,7 +36,7 @@ pub struct SimFlags {
 
     /// Directory for everything: result.json, flows.csv, flows.parquet, ports.csv, ports.parquet,
     /// shares.csv, run.svg; created if missing. Of many runs table.csv, slowdown.svg and the runs
-    /// [default: FILE with the ending .sim]
+    /// [default: FILE with the ending .sim]; of --sensitivity the runs
     #[arg(long, short, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
 
@@ -88,6 +89,11 @@ pub struct SimFlags {
     /// Runs at once, where there are several [default: as many as there are processors]
     #[arg(long, short, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) jobs: Option<u32>,
+
+    /// Where the runs of a sweep are done: local, dask, dask:ADDRESS, dask:SCHEDULER-FILE, slurm,
+    /// slurm:PARTITION, ray or ray:ADDRESS; those that are there are not done again
+    #[arg(long, value_name = "ENGINE", default_value_t)]
+    pub(crate) on: Place,
 
     /// No live line, no table; the files are written
     #[arg(long, short)]

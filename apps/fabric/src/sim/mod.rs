@@ -3,8 +3,8 @@
 //! ```text
 //! flags, FILE ─► Experiment ─► Settings ─► Setup ─► netsim ─► Figures ─► table, JSON, CSV, Parquet
 //!                          │                             └─► PortSeries ─► table, picture
-//!                          ├─ many ─► sweep: threads, journal ─► table, CSV, picture
-//!                          └─ variation ─► sensitivity: threads ─► table, JSON, CSV
+//!                          ├─ kept: threads or engines, journal ─► sweep: table, CSV, picture
+//!                          └─ variation ─► sensitivity: threads, or kept ─► table, JSON, CSV
 //! ```
 
 #[cfg(test)]
@@ -16,6 +16,7 @@ mod exchange;
 pub(crate) mod figures;
 mod fitted;
 pub(crate) mod flags;
+mod kept;
 mod knob;
 pub(crate) mod knobs;
 mod link_name;
@@ -26,6 +27,7 @@ mod panels;
 mod parameters;
 mod pcap;
 pub(crate) mod picture;
+mod points;
 mod ports;
 pub(crate) mod progress;
 mod repeated;
@@ -52,6 +54,7 @@ mod window;
 use std::process::ExitCode;
 
 use console::{Class, Failure, Line, terminal};
+use dispatch::Place;
 use measure::{Duration, Instant};
 use records::FlowRow;
 
@@ -66,6 +69,7 @@ use setup::Setup;
 use text::read_text;
 
 pub(crate) use error::SimError;
+pub use points::points;
 
 /// Runs `afar sim`.
 ///
@@ -78,9 +82,20 @@ pub fn sim(flags: &SimFlags) -> Result<ExitCode, Failure> {
     }
     let experiment = Experiment::read(flags.experiment.as_deref(), &flags.knobs)?;
     let cells = experiment.cells();
+    if flags.on != Place::Local && !flags.sensitivity && cells.len() == 1 {
+        let message = "engines share out the runs of a sweep, and this is none; give lists";
+        return Err(SimError::at("--on", message).into());
+    }
     if flags.sensitivity {
+        if flags.on != Place::Local && flags.output.is_none() {
+            let message = "engines need a directory in which runs are kept; name one with --output";
+            return Err(SimError::at("--on", message).into());
+        }
         return match &cells[..] {
-            [cell] => sensitivity::sensitivity(flags, &cell.settings),
+            [cell] => {
+                let said = format!("{}--sensitivity\n", experiment.said());
+                sensitivity::sensitivity(flags, (&cell.settings, said))
+            }
             _ => {
                 let message = format!("it varies one run, and these are {}", cells.len());
                 Err(SimError::at("--sensitivity", message).into())

@@ -1,10 +1,11 @@
 //! One run of a sweep that has ended.
 
+use experiment::journal::Keyed;
 use serde::{Deserialize, Serialize};
 
 use results::Figures;
 
-/// One run that has ended.
+/// One run that has ended: the same bytes wherever it ran.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Row {
     pub(super) cell: String,
@@ -12,5 +13,14 @@ pub(super) struct Row {
     pub(super) figures: Option<Figures>,
     /// Why it failed.
     pub(super) failure: Option<String>,
-    pub(super) cpu_ns: u64,
+}
+
+impl Keyed for Row {
+    fn block(&self) -> u32 {
+        0
+    }
+
+    fn cell(&self) -> &str {
+        &self.cell
+    }
 }

@@ -5,6 +5,7 @@
 //! kind: what changes less than with it may be chance.
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -16,6 +17,7 @@ use results::sim::{Sensitivity, SensitivityRun};
 
 use super::figures::figures;
 use super::flags::SimFlags;
+use super::kept::{self, Job};
 use super::run::{self, Looker};
 use super::setting::Settings;
 use super::setup::Setup;
@@ -29,7 +31,10 @@ type Ran = Result<Spread, String>;
 ///
 /// # Errors
 /// If the run itself has no result, or results cannot be written.
-pub(super) fn sensitivity(flags: &SimFlags, settings: &Settings) -> Result<ExitCode, Failure> {
+pub(super) fn sensitivity(
+    flags: &SimFlags,
+    (settings, said): (&Settings, String),
+) -> Result<ExitCode, Failure> {
     for (path, name) in flags.of_one_run() {
         if path.is_some() {
             let message = "it is for one run; --sensitivity has --json, --csv and a table";
@@ -39,13 +44,11 @@ pub(super) fn sensitivity(flags: &SimFlags, settings: &Settings) -> Result<ExitC
     let title = told::title(settings, &Setup::new(settings)?);
     let csv = flags.csv.as_deref().map(Output::open).transpose()?;
     let json = flags.json.as_deref().map(Output::open).transpose()?;
-    let signals = console::interrupts().map_err(SimError::from)?;
-    let line = if flags.quiet { None } else { Line::if_watched() };
-    let mut looker = Looker { signals: &signals, line };
-    let record = study(settings, many::threads(flags.jobs), &mut looker)?;
-    drop(looker);
-    let Some(record) = record else {
-        terminal::say("afar sim: interrupted; there is no result\n");
+    let run = |all| match &flags.output {
+        Some(directory) => in_directory(flags, (directory, said), all),
+        None => in_memory(flags, &all),
+    };
+    let Some(record) = study(settings, run)? else {
         return Ok(Class::Interrupted.into());
     };
     let paths = [&flags.csv, &flags.json].into_iter().flatten();
@@ -62,30 +65,24 @@ pub(super) fn sensitivity(flags: &SimFlags, settings: &Settings) -> Result<ExitC
     Ok(ExitCode::SUCCESS)
 }
 
-/// The run and each of its variations; nothing if it was interrupted.
+/// The run and each of its variations, which `run` does; nothing if it was interrupted.
 fn study(
     settings: &Settings,
-    threads: usize,
-    looker: &mut Looker<'_>,
-) -> Result<Option<Sensitivity>, SimError> {
+    run: impl FnOnce(Vec<(String, Settings)>) -> Result<Option<Vec<Ran>>, Failure>,
+) -> Result<Option<Sensitivity>, Failure> {
     let setup = Setup::new(settings)?;
     let variations = variation::all(settings, &setup);
     let other = |one: &Variation| match &one.other {
-        Ok(other) => Some(settings.clone().with(one.knob, other)),
+        Ok(other) => {
+            let name = format!("{}={other}", one.knob);
+            Some((name, settings.clone().with(one.knob, other)))
+        }
         Err(_) => None,
     };
-    let all: Vec<Settings> =
-        std::iter::once(settings.clone()).chain(variations.iter().filter_map(other)).collect();
-    let mut ran: Vec<Option<Ran>> = vec![None; all.len()];
-    let work = |number: usize, stop: &AtomicBool| Ok::<_, SimError>(one(&all[number], stop));
-    let is_whole = many::run(all.len(), threads, looker, work, |number, result| {
-        ran[number] = Some(result);
-        Ok(())
-    })?;
-    if !is_whole {
-        return Ok(None);
-    }
-    let mut ran = ran.into_iter().flatten();
+    let itself = std::iter::once(("as it is".to_owned(), settings.clone()));
+    let all: Vec<(String, Settings)> = itself.chain(variations.iter().filter_map(other)).collect();
+    let Some(ran) = run(all)? else { return Ok(None) };
+    let mut ran = ran.into_iter();
     let failed = |message: String| SimError::at("--sensitivity", message);
     let unfinished = || Err("it did not end".to_owned());
     let slowdown = ran.next().unwrap_or_else(unfinished).map_err(failed)?;
@@ -119,6 +116,59 @@ fn study(
     let settings = settings.all().chain(resolved).map(named).collect();
     let version = env!("CARGO_PKG_VERSION").to_owned();
     Ok(Some(Sensitivity { version, settings, slowdown, runs }))
+}
+
+/// Runs that are gone if they are interrupted.
+fn in_memory(flags: &SimFlags, all: &[(String, Settings)]) -> Result<Option<Vec<Ran>>, Failure> {
+    let signals = console::interrupts().map_err(SimError::from)?;
+    let line = if flags.quiet { None } else { Line::if_watched() };
+    let mut looker = Looker { signals: &signals, line };
+    let ran = on_threads(all, many::threads(flags.jobs), &mut looker)?;
+    drop(looker);
+    if ran.is_none() {
+        terminal::say("afar sim: interrupted; there is no result\n");
+    }
+    Ok(ran)
+}
+
+fn on_threads(
+    all: &[(String, Settings)],
+    threads: usize,
+    looker: &mut Looker<'_>,
+) -> Result<Option<Vec<Ran>>, SimError> {
+    let mut ran: Vec<Option<Ran>> = vec![None; all.len()];
+    let work = |number: usize, stop: &AtomicBool| Ok::<_, SimError>(one(&all[number].1, stop));
+    let is_whole = many::run(all.len(), threads, looker, work, |number, result| {
+        ran[number] = Some(result);
+        Ok(())
+    })?;
+    Ok(is_whole.then(|| ran.into_iter().flatten().collect()))
+}
+
+/// Runs that are kept, wherever they are done.
+fn in_directory(
+    flags: &SimFlags,
+    (directory, said): (&Path, String),
+    all: Vec<(String, Settings)>,
+) -> Result<Option<Vec<Ran>>, Failure> {
+    let mut ran: Vec<Option<Ran>> = Vec::new();
+    let mut jobs = Vec::new();
+    for (cell, (name, settings)) in all.into_iter().enumerate() {
+        // What cannot be is no run.
+        match Setup::new(&settings) {
+            Ok(_) => {
+                jobs.push(Job { cell, name, settings });
+                ran.push(None);
+            }
+            Err(error) => ran.push(Some(Err(error.to_string()))),
+        }
+    }
+    let Some(rows) = kept::all(flags, (directory, said), &jobs)? else { return Ok(None) };
+    for (job, row) in jobs.iter().zip(rows) {
+        let failure = row.failure.unwrap_or_default();
+        ran[job.cell] = Some(row.figures.map(|figures| figures.slowdown).ok_or(failure));
+    }
+    Ok(Some(ran.into_iter().flatten().collect()))
 }
 
 /// Slowdowns of one run, or why it has none; nothing if it was stopped.
@@ -213,7 +263,8 @@ mod tests {
     fn studied(settings: &Settings, threads: usize) -> Sensitivity {
         let signals = Signals::receive(&[]).expect("no signals");
         let mut looker = Looker { signals: &signals, line: None };
-        study(settings, threads, &mut looker).expect("it can be").expect("nobody interrupts")
+        let run = |all: Vec<_>| Ok(on_threads(&all, threads, &mut looker)?);
+        study(settings, run).expect("it can be").expect("nobody interrupts")
     }
 
     /// Each row is the run that its own settings give, whichever thread ran it, and the rows are in

@@ -15,6 +15,9 @@ use super::knob::Knob;
 use super::knobs::{self, KnobFlags, find, nearest};
 use document::toml_text;
 
+/// What a plan names the knobs that its sweep varies by; no knob has that name.
+const VARIED: &str = "varied";
+
 /// A value as it was written, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Setting {
@@ -164,6 +167,32 @@ impl Settings {
         let place = format!("{place}: {name}");
         self.given.insert(name, Setting { text: text.to_owned(), place });
         Ok(())
+    }
+
+    /// What a plan says of a run: what was set, and what its sweep varies.
+    pub(crate) fn planned(&self) -> BTreeMap<String, String> {
+        let given = self.given.iter();
+        let mut plan: BTreeMap<String, String> =
+            given.map(|(name, setting)| ((*name).to_owned(), setting.text.clone())).collect();
+        plan.insert(VARIED.to_owned(), self.varied.join(","));
+        plan
+    }
+
+    /// The settings that a plan says.
+    ///
+    /// # Errors
+    /// If it names a knob that there is not.
+    pub(crate) fn of_plan(plan: &BTreeMap<String, String>) -> Result<Self, SimError> {
+        let mut settings = Self::default();
+        for (name, text) in plan {
+            if name == VARIED {
+                let knobs = text.split(',').filter_map(find);
+                settings.varied = knobs.map(|knob| knob.name).collect();
+            } else {
+                settings.read(name, text, "points.jsonl".to_owned())?;
+            }
+        }
+        Ok(settings)
     }
 
     /// The same with another value of a knob.
@@ -360,6 +389,10 @@ mod tests {
         );
         assert_eq!(cells[2].settings.text("seed"), "7");
         assert_eq!(cells[2].settings.text("racks"), "9");
+        let planned = Settings::of_plan(&cells[2].settings.planned()).unwrap();
+        let texts = |settings: &Settings| (settings.planned(), settings.varied.clone());
+        assert_eq!(texts(&planned), texts(&cells[2].settings), "a plan says all of it");
+        assert!(planned.is_given("seed") && !planned.is_given("racks"));
     }
 
     #[test]

@@ -35,13 +35,14 @@ macro_rules! app {
     ($($name:literal),*) => {
         &[
             $($name,)*
-            "console", "document", "experiment", "launch", "results", "chart", "sys", "measure",
+            "console", "dispatch", "document", "experiment", "launch", "results", "chart", "sys",
+            "measure",
         ]
     };
 }
 
 #[rustfmt::skip] // one row, one line
-const ROWS: [Row; 44] = [
+const ROWS: [Row; 45] = [
     row("tidy", 10, Only(&[]), "reads text; checks a tree that does not build"),
     row("bench", 9, AllBelow, "measures what the product ships"),
     row("afar", 8, AllBelow, "the applications meet here and nowhere else"),
@@ -66,6 +67,7 @@ const ROWS: [Row; 44] = [
     row("client", 5, Only(disk!["console", "host", "diskload"]), "what reaches targets shares"),
     row("diskload", 4, Only(disk!["backend", "host"]), "loads disks, wherever they are"),
     row("host", 3, Only(disk!["backend"]), "reaches disks: knows no target"),
+    row("dispatch", 3, Only(&["console", "experiment", "launch", "sys"]), "moves names of points"),
     row("document", 3, Only(&["console", "records", "measure"]), "reads what users write"),
     row("swap", 5, Only(&["farmem", "paging", "sys", "measure"]), "the kernel's own swapping"),
     row("farmem", 4, Only(&["blades", "paging", "sys", "measure"]), "meets others through data"),

@@ -17,7 +17,7 @@ const README_LINES: usize = 120;
 const GUIDE: &str = "docs/guide/";
 /// The table of commands, and those that are for packagers or afar itself.
 const COMMANDS: &str = "apps/afar/src/main.rs";
-const HIDDEN: [&str; 4] = ["probe", "keep", "man", "completions"];
+const HIDDEN: [&str; 5] = ["probe", "keep", "point", "man", "completions"];
 /// What every command has.
 const COMMON: [&str; 2] = ["help", "version"];
 

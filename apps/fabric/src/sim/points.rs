@@ -1,0 +1,41 @@
+//! Single runs of a sweep whose directory is there: what engines have machines do.
+
+use std::process::ExitCode;
+
+use console::{Class, Failure};
+use dispatch::PointFlags;
+use experiment::Log;
+use experiment::journal::{self, Journal};
+
+use super::row::Row;
+use super::setting::Settings;
+use super::{SimError, kept};
+
+/// Runs points that nobody has run yet, one after another.
+///
+/// # Errors
+/// When there is no such point, or its result cannot be kept. A run without a result is a result.
+pub fn points(flags: &PointFlags) -> Result<ExitCode, Failure> {
+    let directory = &flags.directory;
+    let planned = journal::points(directory).map_err(SimError::from)?;
+    let mut journal = Journal::<Row>::join_blind(directory).map_err(SimError::from)?;
+    let signals = console::interrupts().map_err(SimError::from)?;
+    let log = Log::open(directory);
+    for id in &flags.ids {
+        let point = planned.iter().find(|point| point.id == *id).ok_or_else(|| {
+            SimError::at("ID", format!("{} has no point {id}", directory.display()))
+        })?;
+        if journal.is_there(id) {
+            continue;
+        }
+        log.began(id);
+        let settings = Settings::of_plan(&point.settings)?;
+        let mut watch = |_: &netsim::Progress| signals.next().is_none();
+        let Some(row) = kept::once(&point.cell, &settings, &mut watch)? else {
+            return Ok(Class::Interrupted.into());
+        };
+        journal.add(row).map_err(SimError::from)?;
+        log.ended(id);
+    }
+    Ok(ExitCode::SUCCESS)
+}
