@@ -153,7 +153,8 @@ def slurm(home):
         if os.fork():
             sys.exit()
         os.setsid()
-        os.close(1)
+        for number in (1, 2):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), number)
         with open(os.path.join(home, "jobs", str(job)), "w") as file:
             file.write(str(os.getpid()))
         for index in range(last + 1):

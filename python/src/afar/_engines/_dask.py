@@ -55,7 +55,7 @@ class Dask:
     def _reach(self, at: str) -> Any:
         known = {"scheduler_file": at} if os.path.isfile(at) else {"address": at}
         try:
-            return self._library.Client(timeout=REACH_S, set_as_default=False, **known)
+            return self._library.Client(timeout=REACH_S, **known)
         except (OSError, ValueError) as error:
             raise EngineError(f"--on dask:{at}: {error}; is the scheduler there?", LACKS) from None
 
