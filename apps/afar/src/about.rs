@@ -8,6 +8,7 @@ use console::{Failure, Output};
 use measure::{LoadResults, Results, RunResults, WorkloadResults};
 use results::about::About;
 use results::doctor::Checkup;
+use results::live::Watching;
 use results::plan::admit::Admission;
 use results::plan::cost::Bill;
 use results::plan::cost_map::CostMap;
@@ -23,7 +24,7 @@ use results::torture::Torture;
 use results::{ClosedLoop, Findings, Record, Requirements};
 
 /// Every record that a command writes with `--json`, by schema.
-const RECORDS: [&str; 22] = [
+const RECORDS: [&str; 23] = [
     About::SCHEMA,
     Admission::SCHEMA,
     Bill::SCHEMA,
@@ -45,6 +46,7 @@ const RECORDS: [&str; 22] = [
     Simulation::SCHEMA,
     Simulations::SCHEMA,
     Torture::SCHEMA,
+    Watching::SCHEMA,
     WorkloadResults::SCHEMA,
 ];
 

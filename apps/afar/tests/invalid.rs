@@ -11,14 +11,15 @@ use serde_json::Value;
 
 mod support;
 
-use support::{program, scratch, usable};
+use support::{own_lock, program, scratch, usable};
 
 const INVALID: i32 = 4;
 const ALLOWED: &str = "part of the program ran with local memory only (allowed)";
 
 fn afar(words: &[&str]) -> Output {
-    let afar = Command::new(env!("CARGO_BIN_EXE_afar")).args(words).output();
-    afar.expect("the afar binary was built with this test")
+    let mut afar = Command::new(env!("CARGO_BIN_EXE_afar"));
+    let ended = afar.args(words).env("AFAR_LOCK_DIR", own_lock()).output();
+    ended.expect("the afar binary was built with this test")
 }
 
 fn stdout(output: &Output) -> String {

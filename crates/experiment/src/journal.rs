@@ -23,8 +23,6 @@ use crate::Log;
 pub const HEADER: &str = "sweep.json";
 const POINTS: &str = "points.jsonl";
 const RUNS: &str = "runs";
-/// What an earlier afar kept all runs in, a line for each.
-const LINES: &str = "runs.jsonl";
 /// What begins so is being written.
 const UNFINISHED: &str = ".new-";
 /// Who writes a run takes less.
@@ -274,8 +272,7 @@ pub fn points(directory: &Path) -> Result<Vec<Point>, JournalError> {
     lines(&path, &fs::read_to_string(&path).map_err(failed(&path))?)
 }
 
-/// What a directory holds, without changing it, runs by block and cell. Of an earlier afar, too,
-/// whose last line may have been half written when its sweep was killed.
+/// What a directory holds, without changing it, runs by block and cell.
 ///
 /// # Errors
 /// When it is not the directory of a sweep of this kind of runs.
@@ -283,14 +280,8 @@ pub fn read<R>(directory: &Path) -> Result<(Header, Vec<R>), JournalError>
 where
     R: Serialize + DeserializeOwned + Keyed,
 {
-    let path = directory.join(LINES);
-    if !path.exists() {
-        let journal = Journal::join(directory)?;
-        return Ok((journal.header, journal.rows));
-    }
-    let text = fs::read_to_string(&path).map_err(failed(&path))?;
-    let whole = text.rfind('\n').map_or(0, |end| end + 1);
-    Ok((header(directory)?, lines(&path, &text[..whole])?))
+    let journal = Journal::join(directory)?;
+    Ok((journal.header, journal.rows))
 }
 
 impl<R: Keyed> Journal<R> {
@@ -559,19 +550,6 @@ mod tests {
         fs::rename(path(&first), path(&others[0])).expect("it is there");
         let wrong = Journal::<Row>::join(&directory).map(|_| ()).expect_err("it is another's");
         assert!(wrong.to_string().contains("is no result; remove it to go on"), "{wrong}");
-        fs::remove_dir_all(&directory).expect("it is ours");
-    }
-
-    #[test]
-    fn a_directory_of_an_earlier_afar_is_read() {
-        let directory = directory("earlier");
-        fs::create_dir_all(&directory).expect("there is room");
-        let head = serde_json::to_string(&header("a")).expect("plain data");
-        fs::write(directory.join(HEADER), head).expect("there is room");
-        let lines = "{\"block\":0,\"cell\":\"native\"}\n{\"block\":0,\"ce";
-        fs::write(directory.join(LINES), lines).expect("there is room");
-        let (_, rows) = read::<Row>(&directory).expect("it can be read");
-        assert_eq!(rows, [row(0, "native")]);
         fs::remove_dir_all(&directory).expect("it is ours");
     }
 }

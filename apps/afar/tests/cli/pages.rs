@@ -167,6 +167,7 @@ fn man_pages_for_every_command() {
             "afar-top.1",
             "afar-torture.1",
             "afar-version.1",
+            "afar-watch.1",
             "afar-workload-als.1",
             "afar-workload-kv.1",
             "afar-workload-list.1",

@@ -4,6 +4,7 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
+use experiment::journal::Header;
 use records::{Fault, FaultKind, FaultWriter};
 use results::plan::cost::Bill;
 use results::prediction::{Fetches, Prediction, Slowdown};
@@ -337,16 +338,17 @@ pub(crate) fn faults(directory: &Path, count: usize) -> PathBuf {
     path
 }
 
-/// The directory of a sweep that was killed while it wrote a line.
+/// The directory of a sweep that was killed while it wrote a run.
 fn sweep_directory(directory: &Path) -> PathBuf {
     let path = directory.join("killed.sweep");
-    fs::create_dir_all(&path).expect("a directory under target");
+    let runs = path.join("runs");
+    fs::create_dir_all(&runs).expect("a directory under target");
     let experiment = "[workload]\ncommand = [\"sort\"]\n[matrix]\nlocal = [\"25%\", \"50%\"]\n";
-    let head = json!({"schema": "afar.sweep/3", "version": "0.1.0", "command": ["afar", "sweep"],
+    let head = json!({"schema": "afar.sweep/4", "version": "0.1.0", "command": ["afar", "sweep"],
         "started_unix_ns": 1, "seed": 1, "host": host(), "experiment": experiment,
         "cells": ["native"]});
     fs::write(path.join("sweep.json"), head.to_string()).expect("a file under target");
-    let mut lines = String::new();
+    let head: Header = serde_json::from_value(head).expect("it is one");
     for block in 0..3 {
         for (cell, value) in [("native", 1.0), ("zero", 1.01), ("local=25%", 1.3), ("rtt=9us", 1.4)]
         {
@@ -358,11 +360,11 @@ fn sweep_directory(directory: &Path) -> PathBuf {
                 "allowed": false, "started_unix_ns": 1, "elapsed_ns": 1, "fetch_count": 3,
                 "fetch_p50_ns": 5000, "managed_peak_bytes": 1, "unmanaged_bytes": 1,
                 "budget_held": true});
-            lines += &format!("{row}\n");
+            let name = format!("{}.json", head.id(block, cell));
+            fs::write(runs.join(name), row.to_string()).expect("a file under target");
         }
     }
-    lines += "{\"block\":3,\"ce";
-    fs::write(path.join("runs.jsonl"), lines).expect("a file under target");
+    fs::write(runs.join(".new-1-1-ab.json"), "{\"block\":3,\"ce").expect("a file under target");
     path
 }
 

@@ -25,7 +25,13 @@ pub(crate) const TRAPS: [&str; 2] = ["bpf", "userfaultfd"];
 const MARK: &str = "AFAR_TEST_RUN";
 const POLL: Duration = Duration::from_millis(5);
 
-/// A test measures nothing, and hinders none of those beside it.
+/// Where the lock of measurements is for one command: a test measures nothing, and hinders none of
+/// those beside it.
+pub(crate) fn own_lock() -> PathBuf {
+    static NUMBER: AtomicU32 = AtomicU32::new(1 << 16);
+    lock_directory(NUMBER.fetch_add(1, Ordering::Relaxed))
+}
+
 fn lock_directory(number: u32) -> PathBuf {
     let name = format!("locks/{}.{number}", std::process::id());
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);

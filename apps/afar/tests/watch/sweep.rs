@@ -55,7 +55,8 @@ impl Sweep {
     /// Runs of the whole sweep, once it has begun.
     fn run_count(&self) -> usize {
         let start = Instant::now();
-        while !self.output().join("runs.jsonl").exists() {
+        let runs = self.output().join("runs");
+        while fs::read_dir(&runs).map_or(0, Iterator::count) == 0 {
             assert!(start.elapsed() < Duration::from_secs(180), "the sweep does not begin");
             sleep(Duration::from_millis(20));
         }

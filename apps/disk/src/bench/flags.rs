@@ -218,8 +218,7 @@ A latency is from when a request was made (in an open loop: was due) until it ha
 submission is until the kernel was given the request, its completion the rest. Processor time is
 that of this process, and of the target's if it is on this machine.
 
-Sizes and times are fio's: 4k, 4kB and 4096 are 4096 bytes, 5 is 5 s. Flags refuse KiB, which fio
-reads as 1000 and others as 1024.
+Sizes and times are fio's: 4k, 4kB and 4096 are 4096 bytes, 5 is 5 s. In flags KiB is 1024, too.
 
 The sections of a job file run together; one with stonewall begins when those above it have ended.
 k is 1024 there and KiB 1000, as fio has it. What is fio's and would change what is measured, and is
@@ -231,16 +230,12 @@ be reached; 2 bad usage; 130 a sweep was interrupted, and its points until then 
 Example: afar bench nvme+tcp://10.0.0.2/nqn.2026-11.local.afar:0923dd2db942:disk \\
            --iodepth 32 --runtime 30s";
 
-// As fio reads it, but for what it reads unlike everybody else.
+// As fio reads it; KiB, which fio reads as 1000, is 1024 as in every command.
 fn size(text: &str) -> Result<Bytes, String> {
-    let lower = text.to_ascii_lowercase();
-    if let Some(plain) = lower.strip_suffix("ib") {
-        return Err(format!(
-            "\"{text}\": fio reads KiB as 1000 bytes and others as 1024; write {plain} for units \
-             of 1024, or a number of bytes"
-        ));
+    match text.to_ascii_lowercase().ends_with("ib") {
+        true => text.parse::<Bytes>().map_err(|error| error.to_string()),
+        false => crate::bench::fio_size(text).map(Bytes::new),
     }
-    crate::bench::fio_size(text).map(Bytes::new)
 }
 
 // As fio reads it; beyond that, parts of a unit.
@@ -311,9 +306,7 @@ mod tests {
     #[test]
     fn what_would_mean_something_else_is_refused() {
         for (words, wanted) in [
-            (&["--bs", "4KiB"][..], "\"4KiB\": fio reads KiB as 1000"),
-            (&["--size", "1GiB"], "write 1g for units of 1024"),
-            (&["--direct=0"], "files are opened past the page cache"),
+            (&["--direct=0"][..], "files are opened past the page cache"),
             (&["--direct=yes"], "yes: write 1"),
             (&["--runtime", "5 parsecs"], "use us, ms, s, m, h or d"),
             (&["--filename", "/dev/x"], "cannot be used with"),
