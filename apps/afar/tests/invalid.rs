@@ -11,7 +11,8 @@ use serde_json::Value;
 
 mod support;
 
-use support::{own_lock, program, scratch, usable};
+use support::lock::own_lock;
+use support::{program, scratch, usable};
 
 const INVALID: i32 = 4;
 const ALLOWED: &str = "part of the program ran with local memory only (allowed)";

@@ -4,6 +4,7 @@
 
 mod covered;
 pub(crate) mod iscsi;
+pub(crate) mod lock;
 mod ready;
 
 use std::ffi::{OsStr, OsString};
@@ -17,6 +18,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use lock::lock_directory;
 pub(crate) use test_support::skip;
 
 pub(crate) const TRAPS: [&str; 2] = ["bpf", "userfaultfd"];
@@ -24,20 +26,6 @@ pub(crate) const TRAPS: [&str; 2] = ["bpf", "userfaultfd"];
 // Processes of a run are known by this variable of their environment.
 const MARK: &str = "AFAR_TEST_RUN";
 const POLL: Duration = Duration::from_millis(5);
-
-/// Where the lock of measurements is for one command: a test measures nothing, and hinders none of
-/// those beside it.
-pub(crate) fn own_lock() -> PathBuf {
-    static NUMBER: AtomicU32 = AtomicU32::new(1 << 16);
-    lock_directory(NUMBER.fetch_add(1, Ordering::Relaxed))
-}
-
-fn lock_directory(number: u32) -> PathBuf {
-    let name = format!("locks/{}.{number}", std::process::id());
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    fs::create_dir_all(&path).expect("a directory under target");
-    path
-}
 
 /// A command to run: natively, or behind [`Launch::under_afar`].
 #[derive(Clone)]

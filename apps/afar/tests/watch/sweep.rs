@@ -12,7 +12,7 @@ use crate::browser::{Browser, find};
 use crate::live::Watch;
 use crate::support::{Launch, Running, skip, usable};
 
-/// Three runs end; the others wait for a file.
+/// So many runs end, however often one was disturbed; the others wait for a file.
 const HELD: usize = 3;
 
 struct Sweep {
@@ -22,14 +22,12 @@ struct Sweep {
 impl Sweep {
     fn new() -> Self {
         let directory = Scratch::new("watch-sweep");
-        let (count, go) = (directory.join("count"), directory.join("go"));
-        fs::write(&count, "").expect("it is ours");
+        let (runs, go) = (directory.join("experiment.sweep/runs"), directory.join("go"));
         // Has 12 MB of memory for a moment: with less nothing is told of a run.
         let script = format!(
-            "n=$(wc -c < {count}); printf x >> {count}; if [ $n -ge {HELD} ]; then while [ ! -e \
-             {go} ]; do sleep 0.05; done; fi; head -c 12000000 /dev/zero | tail -c 12000000 \
-             >/dev/null",
-            count = count.display(),
+            "n=$(ls {runs} | wc -l); if [ $n -ge {HELD} ]; then while [ ! -e {go} ]; do sleep \
+             0.05; done; fi; head -c 12000000 /dev/zero | tail -c 12000000 >/dev/null",
+            runs = runs.display(),
             go = go.display()
         );
         let text = format!(

@@ -105,7 +105,8 @@ impl Watched for Directory {
     }
 
     fn look(&mut self) -> Shown {
-        let seen = stamps(&self.path);
+        let mut seen = stamps(&self.path);
+        seen.extend(stamp_of_runs(&self.path));
         if seen == self.seen && !seen.is_empty() {
             return Shown { state: self.state.clone(), is_there: true, sections: None };
         }
@@ -121,6 +122,14 @@ impl Watched for Directory {
             }
         }
     }
+}
+
+// A sweep has a file for each run in a directory within: how many, and since when.
+fn stamp_of_runs(directory: &Path) -> Option<Seen> {
+    let runs = directory.join("runs");
+    let since = fs::metadata(&runs).ok()?.modified().ok();
+    let count = fs::read_dir(&runs).ok()?.count() as u64;
+    Some((runs, count, since))
 }
 
 // The files that make a difference, in order of their names.
