@@ -26,8 +26,8 @@ use super::config::{DiskConfig, Observer};
 use super::fence::LostWays;
 use super::lane::Lane;
 use super::mail::{Call, Mail};
-use super::path::Path;
-use super::piece::{Done, Memory, STRIPE_BYTES, pieces};
+use super::path::{Joined, Path};
+use super::piece::{Done, Memory, Piece, STRIPE_BYTES, pieces};
 use super::post::Post;
 use super::shared::Shared;
 use super::ways::Ways;
@@ -65,6 +65,36 @@ impl Disk {
         config: DiskConfig,
         observer: Observer,
     ) -> Result<Self, HostError> {
+        let (mut disk, lane_mail, start) = Self::prepare(world, config, observer)?;
+        for (lane, mail) in lane_mail.into_iter().enumerate() {
+            let lane = disk.start_lane(lane, mail)?;
+            disk.lanes.push(lane);
+        }
+        disk.start_paths(start)?;
+        Ok(disk)
+    }
+
+    /// As [`Disk::attach`], with one lane, which the calling thread is to drive.
+    pub(super) fn attach_driven(
+        config: DiskConfig,
+        observer: Observer,
+    ) -> Result<(Self, Lane), HostError> {
+        let config = DiskConfig { queues: 1, ..config };
+        let (mut disk, lane_mail, start) = Self::prepare(&Machine::world(), config, observer)?;
+        let mail = lane_mail.into_iter().next();
+        let mail = mail.ok_or_else(|| no_path("it grants no queue".to_owned()))?;
+        let waker = disk.shared.lanes[0].waker().clone();
+        let lane = Lane::new(Arc::clone(&disk.shared), mail, waker).map_err(system)?;
+        disk.start_paths(start)?;
+        Ok((disk, lane))
+    }
+
+    // Connects, without a thread yet.
+    fn prepare(
+        world: &Arc<dyn World>,
+        config: DiskConfig,
+        observer: Observer,
+    ) -> Result<(Self, Vec<Receiver<Mail>>, Vec<Start>), HostError> {
         let paths = config.paths.iter().enumerate();
         let begun: Vec<_> =
             paths.map(|(number, path)| path.connect(world, number, config.queues)).collect();
@@ -112,17 +142,18 @@ impl Disk {
             Err(error) => Ok(Err(error.to_string())),
         });
         let joined = joined.collect::<Result<Vec<_>, _>>()?;
-        let mut disk = Self { shared, lanes: Vec::new(), paths: Vec::new() };
-        for (lane, mail) in lane_mail.into_iter().enumerate() {
-            let lane = disk.start_lane(lane, mail)?;
-            disk.lanes.push(lane);
-        }
-        for ((number, mail), first) in path_mail.into_iter().enumerate().zip(joined) {
-            let path = Path::new(number, Arc::clone(&disk.shared), mail);
+        let disk = Self { shared, lanes: Vec::new(), paths: Vec::new() };
+        Ok((disk, lane_mail, path_mail.into_iter().zip(joined).collect()))
+    }
+
+    fn start_paths(&mut self, start: Vec<Start>) -> Result<(), HostError> {
+        for (number, (mail, first)) in start.into_iter().enumerate() {
+            let path = Path::new(number, Arc::clone(&self.shared), mail);
             let run = Box::new(move || path.run(first));
-            disk.paths.push(world.start(format!("afar-path-{number}"), run).map_err(system)?);
+            let world = &self.shared.world;
+            self.paths.push(world.start(format!("afar-path-{number}"), run).map_err(system)?);
         }
-        Ok(disk)
+        Ok(())
     }
 
     fn start_lane(&self, lane: usize, mail: Receiver<Mail>) -> Result<Thread, HostError> {
@@ -175,6 +206,18 @@ impl Disk {
     /// Requests that are under way at the same time are done in any order; but of those that change
     /// the same blocks one is done after another.
     pub fn submit(&self, request: Request, data: &[u8], done: Done) {
+        let tell = |lane: usize, pieces| self.shared.lanes[lane].tell(Mail::Pieces(pieces));
+        self.cut(request, data, done, tell);
+    }
+
+    /// Cuts what is asked into pieces, and gives each lane its own.
+    pub(super) fn cut(
+        &self,
+        request: Request,
+        data: &[u8],
+        done: Done,
+        mut give: impl FnMut(usize, Vec<Piece>),
+    ) {
         let bytes = self.geometry().bytes();
         let end = request.offset.checked_add(request.length);
         if end.is_none_or(|end| end > bytes) {
@@ -187,11 +230,14 @@ impl Disk {
             let lane = usize::try_from(stripe % lanes.len() as u64).unwrap_or(0);
             shares[lane].push(piece);
         }
-        for (lane, share) in lanes.iter().zip(shares) {
-            if !share.is_empty() {
-                lane.tell(Mail::Pieces(share));
-            }
+        for (lane, share) in shares.into_iter().enumerate().filter(|(_, share)| !share.is_empty()) {
+            give(lane, share);
         }
+    }
+
+    /// Nothing of it can be done any more.
+    pub(super) fn lose(&self) {
+        self.shared.lose();
     }
 
     fn ask(&self, request: Request, data: &[u8], into: &mut [u8]) -> Result<(), Failure> {
@@ -246,10 +292,8 @@ impl Disk {
     /// # Errors
     /// As [`Disk::write_at`].
     pub fn discard(&self, offset: u64, length: u64) -> Result<(), Failure> {
-        if !self.shared.shape.has_dataset_management {
-            return Ok(());
-        }
-        self.each(Operation::Discard, [offset, length], ZEROES_AT_ONCE)
+        let mut requests = discards(self, offset, length)?;
+        requests.try_for_each(|request| self.ask(request, &[], &mut []))
     }
 
     fn each(
@@ -258,15 +302,37 @@ impl Disk {
         [offset, length]: [u64; 2],
         at_once: u64,
     ) -> Result<(), Failure> {
-        let end = offset.checked_add(length).ok_or(Failure::OutOfRange)?;
-        let mut offset = offset;
-        while offset < end {
-            let length = at_once.min(end - offset);
-            self.ask(Request { operation, offset, length }, &[], &mut [])?;
-            offset += length;
-        }
-        Ok(())
+        let mut requests = parts(operation, [offset, length], at_once)?;
+        requests.try_for_each(|request| self.ask(request, &[], &mut []))
     }
+}
+
+/// The requests that say of `length` bytes of a disk that they are not needed; none where the disk
+/// does not take that.
+pub(super) fn discards(
+    disk: &Disk,
+    offset: u64,
+    length: u64,
+) -> Result<impl Iterator<Item = Request> + use<>, Failure> {
+    let length = if disk.shared.shape.has_dataset_management { length } else { 0 };
+    parts(Operation::Discard, [offset, length], ZEROES_AT_ONCE)
+}
+
+fn parts(
+    operation: Operation,
+    [offset, length]: [u64; 2],
+    at_once: u64,
+) -> Result<impl Iterator<Item = Request>, Failure> {
+    let end = offset.checked_add(length).ok_or(Failure::OutOfRange)?;
+    let first = |from: &u64| (*from < end).then_some(*from);
+    let offsets = std::iter::successors(first(&offset), move |from| {
+        let next = from + at_once.min(end - from);
+        (next < end).then_some(next)
+    });
+    Ok(offsets.map(move |offset| {
+        let length = at_once.min(end - offset);
+        Request { operation, offset, length }
+    }))
 }
 
 impl Drop for Disk {
@@ -286,6 +352,9 @@ impl Drop for Disk {
         }
     }
 }
+
+/// What a path's thread begins with: its mail, and its first connection or why there is none.
+type Start = (Receiver<Call>, Result<Joined, String>);
 
 type Ends<M> = (Vec<Post<M>>, Vec<Receiver<M>>);
 

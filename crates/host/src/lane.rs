@@ -117,26 +117,64 @@ impl Lane {
     /// Works until it is told to stop.
     pub(super) fn run(mut self) -> sys::Result<()> {
         while !self.is_stopping {
-            self.pump();
-            for slot in &mut self.slots {
-                if let Some(queue) = &mut slot.queue {
-                    queue.flush(&mut self.ring);
-                }
-            }
-            self.ring.wait_until(self.deadline_ns())?;
-            self.now_ns = self.ring.now_ns();
-            let mut ended = Vec::new();
-            while let Some(completed) = self.ring.take_ended() {
-                self.complete(completed, &mut ended);
-            }
-            for (path, one) in ended {
-                self.take(path, one);
-            }
-            self.look_at_times();
-            self.bury();
+            self.wait()?;
         }
         self.give_up();
         Ok(())
+    }
+
+    /// Sends what was asked, waits until something has ended or is due, and takes it.
+    pub(super) fn wait(&mut self) -> sys::Result<()> {
+        self.send();
+        self.ring.wait_until(self.deadline_ns())?;
+        self.hear();
+        Ok(())
+    }
+
+    /// Sends what was asked, and takes what has ended, without waiting.
+    pub(super) fn turn(&mut self) -> sys::Result<()> {
+        self.now_ns = self.ring.now_ns();
+        self.send();
+        self.ring.poll()?;
+        if self.ring.has_ended() || self.deadline_ns().is_some_and(|at| at <= self.now_ns) {
+            self.hear();
+            // What has ended may have made others ready.
+            self.send();
+            self.ring.poll()?;
+        }
+        Ok(())
+    }
+
+    /// The ring, whose bell rings when [`Lane::turn`] has something to take.
+    pub(super) const fn ring(&self) -> &Ring {
+        &self.ring
+    }
+
+    /// The same, for who sets its bell.
+    pub(super) const fn ring_mut(&mut self) -> &mut Ring {
+        &mut self.ring
+    }
+
+    fn send(&mut self) {
+        self.pump();
+        for slot in &mut self.slots {
+            if let Some(queue) = &mut slot.queue {
+                queue.flush(&mut self.ring);
+            }
+        }
+    }
+
+    fn hear(&mut self) {
+        self.now_ns = self.ring.now_ns();
+        let mut ended = Vec::new();
+        while let Some(completed) = self.ring.take_ended() {
+            self.complete(completed, &mut ended);
+        }
+        for (path, one) in ended {
+            self.take(path, one);
+        }
+        self.look_at_times();
+        self.bury();
     }
 
     fn complete(&mut self, completed: Completed, all: &mut Vec<(usize, Ended<Piece>)>) {
@@ -163,7 +201,7 @@ impl Lane {
 
     fn read(&mut self, mail: Mail) {
         match mail {
-            Mail::Pieces(pieces) => pieces.into_iter().for_each(|piece| self.begin(piece)),
+            Mail::Pieces(pieces) => self.begin_all(pieces),
             Mail::Up { path, generation, queue, state } => {
                 self.drop_queue(path);
                 let (queue, state) = (Some(queue), Some(state));
@@ -188,6 +226,11 @@ impl Lane {
             Mail::Lost => self.give_up(),
             Mail::Stop => self.is_stopping = true,
         }
+    }
+
+    /// Takes what is to be done.
+    pub(super) fn begin_all(&mut self, pieces: Vec<Piece>) {
+        pieces.into_iter().for_each(|piece| self.begin(piece));
     }
 
     fn begin(&mut self, piece: Piece) {
@@ -315,7 +358,8 @@ impl Lane {
         self.dying.retain(|queue| !queue.is_idle());
     }
 
-    fn deadline_ns(&self) -> Option<u64> {
+    /// When to look though nothing has ended.
+    pub(super) fn deadline_ns(&self) -> Option<u64> {
         let is_busy =
             self.slots.iter().flat_map(|slot| &slot.queue).any(|queue| queue.outstanding() > 0);
         let queues = self.slots.iter().flat_map(|slot| &slot.queue);
@@ -377,8 +421,8 @@ impl Lane {
         }
     }
 
-    // Nothing that is left will be done.
-    fn give_up(&mut self) {
+    /// Ends all that is left as lost.
+    pub(super) fn give_up(&mut self) {
         for path in 0..self.slots.len() {
             self.drop_queue(path);
         }

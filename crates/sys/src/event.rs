@@ -47,6 +47,17 @@ impl Poll {
         epoll::add(&self.fd, fd, data, epoll::EventFlags::IN).during("wait on a descriptor")
     }
 
+    /// As [`Poll::add`], but reports each time that `fd` becomes readable once, whether or not it is
+    /// read from.
+    ///
+    /// # Errors
+    /// As [`Poll::add`].
+    pub fn add_once_each(&self, fd: &impl AsFd, token: u64) -> Result<()> {
+        let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
+        let data = epoll::EventData::new_u64(token);
+        epoll::add(&self.fd, fd, data, flags).during("wait on a descriptor")
+    }
+
     /// As [`Poll::add`] for a descriptor known by number, which the caller keeps open while it is
     /// in the set.
     ///
@@ -114,6 +125,21 @@ pub fn wait_for<const N: usize>(
         Err(error) => return Err(crate::Error::new("wait for descriptors", error)),
     }
     Ok(polled.map(|one| !one.revents().is_empty()))
+}
+
+/// Waits until one of any number of descriptors is readable or has come to its end, or `timeout` has
+/// passed (`None`: for ever).
+///
+/// # Errors
+/// Never in practice; interruptions by signals are not errors.
+pub fn wait_any(descriptors: &[BorrowedFd<'_>], timeout: Option<Duration>) -> Result<()> {
+    let polled = descriptors.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN));
+    let mut polled: Vec<PollFd<'_>> = polled.collect();
+    let limit = timeout.map(timespec);
+    match rustix::event::poll(&mut polled, limit.as_ref()) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(crate::Error::new("wait for descriptors", error)),
+    }
 }
 
 /// The terminal is gone, or a service is to read its files again (signal(7)).

@@ -15,7 +15,7 @@ mod kernel;
 mod simulated;
 
 use std::ops::Range;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use crate::Result;
@@ -230,6 +230,34 @@ impl Ring {
         match &mut self.0 {
             Kernel(ring) => ring.poll(),
             Simulated(_) => Ok(()),
+        }
+    }
+
+    /// Has the ring tell by [`Ring::bell`] that something has ended: for a thread that waits for
+    /// other things, too. In a simulation there is no such bell.
+    ///
+    /// # Errors
+    /// When the process has no descriptor left.
+    pub fn set_bell(&mut self) -> Result<()> {
+        match &mut self.0 {
+            Kernel(ring) => ring.set_bell(),
+            Simulated(_) => Ok(()),
+        }
+    }
+
+    /// Becomes readable, or readable anew, when [`Ring::poll`] may find that something has ended.
+    #[must_use]
+    pub fn bell(&self) -> Option<BorrowedFd<'_>> {
+        match &self.0 {
+            Kernel(ring) => ring.bell(),
+            Simulated(_) => None,
+        }
+    }
+
+    /// Makes the bell unreadable until it rings anew; [`Ring::poll`] comes after that.
+    pub fn acknowledge(&self) {
+        if let Kernel(ring) = &self.0 {
+            ring.acknowledge();
         }
     }
 

@@ -7,13 +7,14 @@
 
 use std::io;
 use std::ops::Range;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
 
 use io_uring::{IoUring, cqueue, opcode, squeue, types};
+use rustix::event::{EventfdFlags, eventfd};
 
 use crate::block::Block;
-use crate::error::{Error, Result};
+use crate::error::{During as _, Error, Result};
 use crate::stream::Stream;
 
 use super::alarm::{ALARM, Alarm, UNHEARD};
@@ -60,6 +61,7 @@ pub(super) struct KernelRing {
     messages: usize,
     alarm: Alarm,
     direct: Direct,
+    bell: Option<OwnedFd>,
 }
 
 /// Requests for files that wait for one another at most before the kernel gets them.
@@ -95,7 +97,32 @@ impl KernelRing {
             messages: 0,
             alarm: Alarm::new(),
             direct: Direct::default(),
+            bell: None,
         })
+    }
+
+    /// See [`super::Ring::set_bell`]. Not the ring's own descriptor: with deferred task work the
+    /// kernel does not wake who polls that (seen on Linux 6.18).
+    pub(super) fn set_bell(&mut self) -> Result<()> {
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+        let bell = bell.during("create an event counter")?;
+        let set = self.ring.submitter().register_eventfd(bell.as_raw_fd());
+        set.map_err(|source| Error::new("have an io_uring ring", source))?;
+        self.bell = Some(bell);
+        Ok(())
+    }
+
+    /// See [`super::Ring::bell`].
+    pub(super) fn bell(&self) -> Option<BorrowedFd<'_>> {
+        self.bell.as_ref().map(AsFd::as_fd)
+    }
+
+    /// See [`super::Ring::acknowledge`].
+    pub(super) fn acknowledge(&self) {
+        if let Some(bell) = &self.bell {
+            let mut count = [0_u8; 8];
+            let _unrung = rustix::io::read(bell, &mut count);
+        }
     }
 
     /// See [`super::Ring::set_direct`].
