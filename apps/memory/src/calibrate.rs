@@ -17,7 +17,6 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::Arc;
 
 use blades::MemoryBlade;
 use console::{Class, Classed};
@@ -27,7 +26,6 @@ use paging::PolicyKind;
 use paging::write_back::WriteBack;
 use rustix::io::FdFlags;
 use rustix::pipe::PipeFlags;
-use sys::event::Waker;
 use sys::usage::waited_ns;
 
 use crate::probe::Probed;
@@ -169,9 +167,7 @@ pub(crate) fn far_floor() -> Result<u64, CalibrationError> {
     let trap = TrapKind::Userfault;
     patiently(|| {
         let configure = |output: &OwnedFd| config(trap, &[SHORTEST], (0, 0), output);
-        let bell = Waker::new();
-        let bell = bell.map_err(|error| CalibrationError::Run { source: error.into() })?;
-        let blade = MemoryBlade::new(BLADE_PAGES, Arc::new(bell));
+        let blade = MemoryBlade::new(BLADE_PAGES);
         let (probed, outcome, waited_ns) = ask_and_wait(configure, Some(blade))?;
         let Seen { tiers: [probed], .. } = Seen::of(trap, probed, &outcome, waited_ns)?;
         Ok(probed.p50_ns)
@@ -382,6 +378,8 @@ pub(crate) fn engine(
     RunConfig {
         program,
         trap,
+        spin_max: None,
+        processor: None,
         tiers,
         of: None,
         scope: BudgetScope::Process,

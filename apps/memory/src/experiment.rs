@@ -21,8 +21,12 @@ use crate::mechanism::Mechanism;
 use crate::run::flags::{Budget, Like, RunFlags, Trap, Wait};
 use crate::setting::TierSetting;
 use document::Bandwidth;
+use sys::processors::Processors;
 
 /// Name of the tier where memory goes by itself.
+/// A thread spins for so long for a page that is far for real: interrupts are off meanwhile, and
+/// other delays of a processor are about as long.
+const SPIN_MAX: Duration = Duration::from_us(20);
 const DEFAULT_TIER: &str = "far";
 
 /// Everything that decides a run.
@@ -53,6 +57,11 @@ pub(crate) struct Experiment {
     pub(crate) allow_below_floor: bool,
     /// The blade, and how long it may be gone.
     pub(crate) far: Option<Far>,
+    /// How long a thread spins for a page that is far for real; none leaves it to
+    /// [`SPIN_MAX`].
+    spin_max: Option<Duration>,
+    /// The processor of the supervisor.
+    processor: Option<usize>,
 }
 
 /// Flags that cannot be what was meant.
@@ -111,6 +120,16 @@ pub(crate) enum UsageError {
          URI,URI, or ask for fewer copies"
     )]
     Replicas { copies: usize, blades: usize },
+    #[error(
+        "--spin-max {0}: with --trap userfaultfd or --wait sleep no thread spins; leave one of the \
+         two out"
+    )]
+    SpinsAsleep(Duration),
+    #[error(
+        "--supervisor-cpu {0}: afar may not use that processor, or there is none; taskset -p $$ \
+         shows those that it may"
+    )]
+    Processor(usize),
     #[error("--page-cluster is for --engine swap; add that, or leave it out")]
     NotForArena,
     #[error("--one-way {0}: a round trip can be at most 213 days; give less")]
@@ -188,6 +207,8 @@ impl Experiment {
             known: flags.calibrated.clone(),
             allow_below_floor: flags.allow_below_floor,
             far: far(flags)?,
+            spin_max: flags.spin_max,
+            processor: flags.supervisor_cpu,
         })
     }
 
@@ -196,6 +217,8 @@ impl Experiment {
         RunConfig {
             program: self.program.clone(),
             trap,
+            spin_max: None,
+            processor: self.processor,
             tiers: self.tiers.clone(),
             of: self.of,
             scope: self.scope,
@@ -227,6 +250,17 @@ impl Experiment {
         }
     }
 
+    /// Whether threads are to spin, and nothing else will do.
+    pub(crate) fn wants_spin(&self) -> bool {
+        let is_named = self.trap == Trap::Bpf || self.wait == Some(Wait::Spin);
+        is_named || self.spin_max.is_some()
+    }
+
+    /// How long a thread spins at most for a page that is far for real.
+    pub(crate) fn spin_max(&self) -> Duration {
+        self.spin_max.unwrap_or(SPIN_MAX)
+    }
+
     /// What the record of the run says about it.
     pub(crate) fn params(&self, mechanism: Mechanism) -> Params {
         let default = &self.tiers[0];
@@ -245,20 +279,22 @@ impl Experiment {
             link: default.link.mode.to_string(),
             profile: self.profile.as_deref().map(|path| path.display().to_string()),
             policy: match mechanism {
-                Mechanism::Arena(_) => self.policy.to_string(),
+                Mechanism::Arena(_) | Mechanism::Spinning => self.policy.to_string(),
                 Mechanism::Swap => "kernel".to_owned(),
             },
             prefetch: match mechanism {
-                Mechanism::Arena(_) => self.prefetch.to_string(),
+                Mechanism::Arena(_) | Mechanism::Spinning => self.prefetch.to_string(),
                 Mechanism::Swap => "kernel".to_owned(),
             },
             in_flight_pages: self.in_flight,
             write_back: match (mechanism, self.write_back) {
-                (Mechanism::Arena(_), WriteBack::Charged) => "charged".to_owned(),
+                (Mechanism::Arena(_) | Mechanism::Spinning, WriteBack::Charged) => {
+                    "charged".to_owned()
+                }
                 (Mechanism::Swap, _) | (_, WriteBack::Ignored) => "free".to_owned(),
             },
             page_cluster: match mechanism {
-                Mechanism::Arena(_) => None,
+                Mechanism::Arena(_) | Mechanism::Spinning => None,
                 Mechanism::Swap => self.page_cluster.or_else(page_cluster),
             },
             budget_scope: match self.scope {
@@ -268,6 +304,7 @@ impl Experiment {
             tiers: self.tiers[1..].iter().map(tier_params).collect(),
             far: self.far.as_ref().map(Far::told),
             replicas: self.far.as_ref().map(|far| far.copies as u64).filter(|&copies| copies > 1),
+            spin_max_ns: (mechanism == Mechanism::Spinning).then(|| self.spin_max().as_ns()),
         }
     }
 
@@ -328,17 +365,22 @@ fn check_far(flags: &RunFlags) -> Result<(), UsageError> {
     if flags.far.is_empty() {
         return Ok(());
     }
-    let given = [
-        (
-            "--engine swap",
-            flags.engine == EngineKind::Swap,
-            "the kernel swaps to block devices only",
-        ),
-        ("--trap bpf", flags.trap == Trap::Bpf, "faults go through userfaultfd"),
-        ("--wait spin", flags.wait == Some(Wait::Spin), "a thread sleeps until its page is here"),
-    ];
-    match given.into_iter().find(|(_, given, _)| *given) {
-        Some((flag, _, why)) => Err(UsageError::NotFar { flag, why }),
+    let given = [(
+        "--engine swap",
+        flags.engine == EngineKind::Swap,
+        "the kernel swaps to block devices only",
+    )];
+    if let Some((flag, _, why)) = given.into_iter().find(|(_, given, _)| *given) {
+        return Err(UsageError::NotFar { flag, why });
+    }
+    let allowed = Processors::of(0).ok();
+    let is_allowed = |number: &usize| allowed.is_none_or(|all| all.only(*number).is_some());
+    if let Some(number) = flags.supervisor_cpu.filter(|number| !is_allowed(number)) {
+        return Err(UsageError::Processor(number));
+    }
+    let sleeps = flags.trap == Trap::Userfaultfd || flags.wait == Some(Wait::Sleep);
+    match flags.spin_max.filter(|_| sleeps) {
+        Some(time) => Err(UsageError::SpinsAsleep(time)),
         None => Ok(()),
     }
 }

@@ -15,6 +15,9 @@ pub(crate) const BPF_LOCAL_MIN: Bytes = BPF_BUDGET_MIN.bytes();
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mechanism {
     Arena(TrapKind),
+    /// The arena with pages that are far for real, for which a thread spins in the bpf trap before
+    /// userfaultfd puts it to sleep.
+    Spinning,
     Swap,
 }
 
@@ -22,7 +25,7 @@ impl Mechanism {
     /// The engine's name.
     pub(crate) const fn engine(self) -> &'static str {
         match self {
-            Self::Arena(_) => "arena",
+            Self::Arena(_) | Self::Spinning => "arena",
             Self::Swap => "swap",
         }
     }
@@ -31,6 +34,7 @@ impl Mechanism {
     pub(crate) const fn trap(self) -> &'static str {
         match self {
             Self::Arena(trap) => trap.name(),
+            Self::Spinning => TrapKind::Bpf.name(),
             Self::Swap => "block_bio_queue",
         }
     }
@@ -40,14 +44,14 @@ impl Mechanism {
     pub(crate) const fn wait(self) -> Wait {
         match self {
             Self::Arena(TrapKind::Userfault) => Wait::Sleep,
-            Self::Arena(TrapKind::Bpf) | Self::Swap => Wait::Spin,
+            Self::Arena(TrapKind::Bpf) | Self::Spinning | Self::Swap => Wait::Spin,
         }
     }
 
     /// The longest delay, where there is a limit: both BPF programs wait with the processor.
     pub(crate) const fn delay_max(self) -> Option<Duration> {
         match self {
-            Self::Arena(TrapKind::Userfault) => None,
+            Self::Arena(TrapKind::Userfault) | Self::Spinning => None,
             Self::Arena(TrapKind::Bpf) | Self::Swap => Some(BPF_DELAY_MAX),
         }
     }
@@ -55,7 +59,7 @@ impl Mechanism {
     /// The least local memory, where there is a limit.
     pub(crate) const fn local_min(self) -> Option<Bytes> {
         match self {
-            Self::Arena(TrapKind::Userfault) => None,
+            Self::Arena(TrapKind::Userfault) | Self::Spinning => None,
             Self::Arena(TrapKind::Bpf) => Some(BPF_LOCAL_MIN),
             Self::Swap => Some(SWAP_BUDGET_MIN),
         }

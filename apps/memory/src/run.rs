@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use blades::Blade;
 use console::{Class, Failure, Output, terminal};
-use farmem::{Outcome, RunError, Supervisor};
+use farmem::{Outcome, RunError, Supervisor, TrapKind};
 use measure::{InvalidRun, Run};
 use swap::SwapSupervisor;
 use sys::process::Change;
@@ -77,11 +77,14 @@ fn supervise(
     blade: Option<Box<dyn Blade>>,
 ) -> Result<Outcome, RunError> {
     let record = watch.recorder.is_some();
+    let arena = |trap| match blade {
+        None => Supervisor::start(setup.config(trap, record), watch)?.run(),
+        Some(blade) => Supervisor::start_far(setup.config(trap, record), watch, blade)?.run(),
+    };
     match setup.mechanism() {
-        Mechanism::Arena(trap) => match blade {
-            None => Supervisor::start(setup.config(trap, record), watch)?.run(),
-            Some(blade) => Supervisor::start_far(setup.config(trap, record), watch, blade)?.run(),
-        },
+        Mechanism::Arena(trap) => arena(trap),
+        // It takes the faults for which no thread spins.
+        Mechanism::Spinning => arena(TrapKind::Userfault),
         Mechanism::Swap => SwapSupervisor::start(setup.swap_config(record), watch)?.run(),
     }
 }

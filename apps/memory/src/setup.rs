@@ -168,7 +168,11 @@ impl Setup {
     /// What the arena engine is told.
     pub(crate) fn config(&self, trap: TrapKind, record: bool) -> RunConfig {
         let cost = self.calibration.unwrap_or_default();
-        self.experiment.config(trap, cost, record)
+        let spin_max = match self.choice.mechanism {
+            Mechanism::Spinning => Some(self.experiment.spin_max()),
+            Mechanism::Arena(_) | Mechanism::Swap => None,
+        };
+        RunConfig { spin_max, ..self.experiment.config(trap, cost, record) }
     }
 
     /// What the swap engine is told.

@@ -46,6 +46,9 @@ pub(crate) fn text(run: &Run, extra: &Extra<'_>) -> String {
         row("reclaim", reclaim(figures));
     } else {
         row("trap", trap(params, results));
+        if let Some(spins) = spins(figures) {
+            row("spins", spins);
+        }
         row("faults", faults(figures));
         row("traffic", traffic(figures));
         row("stalls", stalls(figures));
@@ -149,6 +152,9 @@ fn link(params: &Params, figures: &Figures) -> String {
 
 fn trap(params: &Params, results: &RunResults) -> String {
     let mut text = format!("{}, where a thread that waits {}s", params.trap, params.wait);
+    if let Some(longest) = params.spin_max_ns {
+        let _infallible = write!(text, " for {} at most, then sleeps", Duration::from_ns(longest));
+    }
     if let Some(calibration) = &results.calibration {
         let _infallible = write!(
             text,
@@ -259,6 +265,16 @@ fn stalls(figures: &Figures) -> String {
         Duration::from_ns(stall.stall_ns_total),
         Duration::from_ns(stall.stall_ns_max),
     )
+}
+
+/// How often threads spun for pages that are far for real; nothing where none does.
+fn spins(figures: &Figures) -> Option<String> {
+    let spins = figures.mechanism.spins?;
+    let all = count(spins.answered_count + spins.expired_count);
+    Some(format!(
+        "{all}, {:.1} % of them expired, and the thread slept",
+        spins.expired_share() * 100.0
+    ))
 }
 
 /// A line for each process image that was not managed.

@@ -60,6 +60,9 @@ pub(crate) fn choose(experiment: &Experiment) -> Result<Choice, TrapError> {
         swap::probe()?;
         return Ok(Choice { mechanism: Mechanism::Swap, reason: None });
     }
+    if experiment.far.is_some() {
+        return far(experiment);
+    }
     match experiment.trap {
         Trap::Bpf => {
             bpf_trap().map_err(TrapError::Bpf)?;
@@ -71,7 +74,7 @@ pub(crate) fn choose(experiment: &Experiment) -> Result<Choice, TrapError> {
         }
         Trap::Auto => {}
     }
-    if experiment.wait == Some(Wait::Sleep) || experiment.far.is_some() {
+    if experiment.wait == Some(Wait::Sleep) {
         userfaultfd_trap().map_err(TrapError::Userfaultfd)?;
         return Ok(plain(TrapKind::Userfault));
     }
@@ -92,6 +95,21 @@ pub(crate) fn choose(experiment: &Experiment) -> Result<Choice, TrapError> {
             Ok(Choice { mechanism, reason: Some(reason) })
         }
         Err(userfaultfd) => Err(TrapError::Neither { bpf: reason, userfaultfd }),
+    }
+}
+
+/// The trap of a run with pages that are far for real: userfaultfd takes their faults, and a thread
+/// spins in the bpf trap before, if that may be used.
+fn far(experiment: &Experiment) -> Result<Choice, TrapError> {
+    userfaultfd_trap().map_err(TrapError::Userfaultfd)?;
+    let sleeping = Mechanism::Arena(TrapKind::Userfault);
+    if experiment.wait == Some(Wait::Sleep) || experiment.trap == Trap::Userfaultfd {
+        return Ok(Choice { mechanism: sleeping, reason: None });
+    }
+    match bpf_trap() {
+        Ok(()) => Ok(Choice { mechanism: Mechanism::Spinning, reason: None }),
+        Err(lack) if experiment.wants_spin() => Err(TrapError::Bpf(lack)),
+        Err(lack) => Ok(Choice { mechanism: sleeping, reason: Some(lack.found) }),
     }
 }
 

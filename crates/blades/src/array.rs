@@ -21,11 +21,9 @@
 //! Copies that a blade has lost are not made anew on another: the run goes on with fewer.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::os::fd::{AsFd as _, BorrowedFd};
-use std::sync::Arc;
+use std::os::fd::BorrowedFd;
 
 use paging::blade::Token;
-use sys::event::Waker;
 
 use super::blade::{Answer, Blade, PAGE_BYTES, Wanted};
 
@@ -61,7 +59,6 @@ pub struct BladeArray {
     last: Option<(Token, u32, usize)>,
     answers: VecDeque<Answer>,
     news: Vec<String>,
-    bell: Arc<Waker>,
 }
 
 /// Blades that cannot be one.
@@ -87,17 +84,12 @@ impl BladeArray {
     /// Blades at most.
     pub const MEMBERS_MAX: usize = Set::BITS as usize;
 
-    /// These blades, by the names that errors give them, with so many copies of each page. All of
-    /// them ring `bell` when they have an answer. Of a blade that is larger than the smallest, the
+    /// These blades, by the names that errors give them, with so many copies of each page. Of a blade that is larger than the smallest, the
     /// rest is not used.
     ///
     /// # Errors
     /// When there are too few blades for that, too many, or one is too small.
-    pub fn new(
-        blades: Vec<(String, Box<dyn Blade>)>,
-        copies: usize,
-        bell: Arc<Waker>,
-    ) -> Result<Self, ArrayError> {
+    pub fn new(blades: Vec<(String, Box<dyn Blade>)>, copies: usize) -> Result<Self, ArrayError> {
         if copies == 0 || copies > blades.len() {
             return Err(ArrayError::Copies { copies, blades: blades.len() });
         }
@@ -120,7 +112,6 @@ impl BladeArray {
             last: None,
             answers: VecDeque::new(),
             news: Vec::new(),
-            bell,
         })
     }
 
@@ -141,7 +132,6 @@ impl BladeArray {
 
     fn fails(&mut self, token: Token, why: String) {
         self.answers.push_back(Answer { token, result: Err(why) });
-        self.bell.wake();
     }
 
     // Asks a copy that was not asked before. Whether there was one.
@@ -223,7 +213,6 @@ impl BladeArray {
                     return self.fails(token, why.to_owned());
                 }
                 self.answers.push_back(Answer { token, result: Ok(None) });
-                self.bell.wake();
             }
             Transfer::In { place, tried, .. } => {
                 // It has waited already.
@@ -318,12 +307,16 @@ impl Blade for BladeArray {
         std::mem::take(&mut self.news)
     }
 
-    fn bell(&self) -> BorrowedFd<'_> {
-        self.bell.descriptor().as_fd()
+    fn bells(&self) -> Vec<BorrowedFd<'_>> {
+        self.members.iter().flat_map(|member| member.blade.bells()).collect()
     }
 
     fn acknowledge(&self) {
-        self.bell.acknowledge();
+        self.members.iter().for_each(|member| member.blade.acknowledge());
+    }
+
+    fn deadline_ns(&self) -> Option<u64> {
+        self.members.iter().filter_map(|member| member.blade.deadline_ns()).min()
     }
 }
 

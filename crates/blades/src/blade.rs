@@ -8,7 +8,7 @@ use paging::blade::Token;
 pub const PAGE_BYTES: usize = 4096;
 
 /// What keeps pages: asked from the supervisor's thread, it answers in any order.
-pub trait Blade: Send {
+pub trait Blade {
     /// Pages that it has room for.
     fn pages(&self) -> u32;
 
@@ -19,7 +19,7 @@ pub trait Blade: Send {
     fn read(&mut self, token: Token, place: u32, wanted: Wanted);
 
     /// Begins all that it was asked for: what nobody waits for may have been kept until now, so
-    /// that neighbours go together.
+    /// that neighbours go together. There may be answers at once.
     fn flush(&mut self) {}
 
     /// What was read in this transfer, and is the answer that was taken last, is not what was
@@ -39,11 +39,19 @@ pub trait Blade: Send {
     /// The next answer; none if there is none yet.
     fn next(&mut self) -> Option<Answer>;
 
-    /// Readable when there are answers.
-    fn bell(&self) -> BorrowedFd<'_>;
+    /// One of them becomes readable, or readable anew, when there are answers that were not there
+    /// when [`next`](Self::next) last had none; those that [`flush`](Self::flush) brings ring none.
+    fn bells(&self) -> Vec<BorrowedFd<'_>> {
+        Vec::new()
+    }
 
-    /// The bell has been heard.
-    fn acknowledge(&self);
+    /// Makes the bells unreadable until they ring anew; [`next`](Self::next) is asked after that.
+    fn acknowledge(&self) {}
+
+    /// When to ask [`next`](Self::next) though no bell has rung, by the monotonic clock.
+    fn deadline_ns(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// When a page is needed.

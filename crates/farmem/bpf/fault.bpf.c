@@ -860,6 +860,15 @@ static __noinline int enrol(struct shared *shared, __u64 address, __u32 tgid)
     return 0;
 }
 
+// The slot of the process that has a fault at `address`, plus one; 0 if it is not managed.
+static __always_inline __u32 slot_of(struct shared *shared, __u64 address, __u32 tgid)
+{
+    if (address - ENROL_BASE < ENROL_BYTES)
+        enrol(shared, address, tgid);
+    __u32 slot = shared->slots[tgid & (PIDS_MAX - 1)];
+    return slot ? slot : lodging(shared);
+}
+
 // Runs at both tracepoints, which have the same arguments: one program, because the verifier takes 70 ms for each.
 SEC("raw_tracepoint/page_fault_user")
 int afar_fault(struct bpf_raw_tracepoint_args *context)
@@ -872,12 +881,7 @@ int afar_fault(struct bpf_raw_tracepoint_args *context)
     if (!shared)
         return 0;
     __u64 id = bpf_get_current_pid_tgid();
-    __u32 tgid = id >> 32;
-    if (address - ENROL_BASE < ENROL_BYTES)
-        enrol(shared, address, tgid);
-    __u32 slot = shared->slots[tgid & (PIDS_MAX - 1)];
-    if (!slot)
-        slot = lodging(shared);
+    __u32 slot = slot_of(shared, address, id >> 32);
     // This is as far as the faults of other programs come.
     if (!slot)
         return 0;
@@ -982,3 +986,5 @@ int afar_fault_done(struct bpf_perf_event_data *context)
         ACCESS_ONCE(entry->measured_ns) = took < 0xffffffff ? took : 0xffffffff;
     return 0;
 }
+
+#include "far.bpf.h"

@@ -16,7 +16,7 @@ use sys::remote::Remote;
 use sys::socket::Socket;
 use sys::userfault::Userfault;
 
-use super::cut::Cut;
+use super::cut::{Cut, Phase};
 use super::last_words::Cleared;
 use super::layout::SEGMENT;
 use super::layout::{ADDRESS_MIN, ADDRESS_TOP};
@@ -285,6 +285,14 @@ impl Arena {
     /// Address of `page`, which has a number.
     pub(crate) fn address(&self, page: PageIndex) -> u64 {
         self.space.segments.address(page)
+    }
+
+    /// Creates a page with these contents, and maps it. Answers false where that is not done in one
+    /// step: the page is held for a fork, or its range is gone.
+    pub(crate) fn maps(&self, contents: &[u8; 4096], address: u64) -> bool {
+        let is_held = self.cut.as_ref().is_some_and(|cut| cut.phase != Phase::Copying);
+        let fault = self.fault.as_ref().filter(|_| !is_held);
+        fault.is_some_and(|fault| fault.create(address, contents).is_ok())
     }
 
     /// Reads what thread `tid` of the process has at `address`. What is managed is never read by

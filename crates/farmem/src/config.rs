@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use measure::{Bytes, Fraction, LinkConfig, LocalSize, PAGE_BYTES, Pages};
+use measure::{Bytes, Duration, Fraction, LinkConfig, LocalSize, PAGE_BYTES, Pages};
 use paging::policy::PolicyKind;
 use paging::prefetch::Prefetch;
 use paging::reuse::SamplerConfig;
@@ -68,6 +68,12 @@ pub struct RunConfig {
     pub program: Vec<OsString>,
     /// How faults are noticed.
     pub trap: TrapKind,
+    /// How long a fault spins for a page that is far for real, before userfaultfd puts its thread
+    /// to sleep; `None` for not at all. Needs what [`TrapKind::Bpf`] needs, beside
+    /// [`TrapKind::Userfault`].
+    pub spin_max: Option<Duration>,
+    /// The processor that the supervisor stays on; `None` leaves it to the kernel.
+    pub processor: Option<usize>,
     /// Tiers, at least one and at most eight.
     pub tiers: Vec<Tier>,
     /// What a fraction of local memory is a fraction of; `None` for the memory in use at each

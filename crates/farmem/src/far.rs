@@ -24,22 +24,29 @@
 //!   that are fetched ahead of a fault, are asked for when the supervisor has nothing else to do:
 //!   neighbours on the blade go as one request. A page that was fetched ahead is mapped when it is
 //!   here, so whether it was of use is not known.
+//! * With the right to load BPF programs, a fault asks for its page from the trap, and spins until
+//!   it is mapped (`look`). That is a shorter way to the same steps: an ask changes nothing, and a
+//!   thread without an answer is reported by userfaultfd as without it.
 //! * What the supervisor itself wants to read or write is brought first (`bring`), and the call
 //!   that needs it waits.
 //! * A blade that loses a page, or answers with another one, ends the program, unless another blade
 //!   has a copy (`blades`): it never sees zeros or older bytes.
 
 mod frames;
+mod look;
+mod print;
 mod steps;
 
 use std::collections::BTreeMap;
-use std::hash::{BuildHasher as _, RandomState};
+use std::time::Duration;
 
 use blades::{Blade, PAGE_BYTES, Wanted};
 use paging::blade::{Blade as Places, Content, Token};
 use paging::page::PageIndex;
 
 use super::userfault_trap::Touch;
+use look::Patience;
+use print::PrintKey;
 
 /// Where a page is that somebody needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,32 +75,42 @@ struct Coming {
     wanted: Wanted,
     /// The first that came to wait for a page that is fetched ahead.
     joined: Option<Touch>,
+    /// Threads that asked for it from the trap, and that userfaultfd has not reported yet.
+    asked: u32,
 }
 
 /// A blade, and what is there.
 pub(crate) struct Far {
     pub(crate) blade: Box<dyn Blade>,
     pub(crate) places: Places,
-    /// The key of hashes of pages.
-    key: RandomState,
+    /// The key of fingerprints of pages.
+    key: PrintKey,
     /// Pages have left without a word to the blade: no answer will say that frames are free.
     left_at_once: bool,
     /// Pages on their way out.
     leaving: BTreeMap<Token, Leaving>,
     /// Pages on their way in.
     coming: BTreeMap<Token, Coming>,
+    patience: Patience,
 }
 
 impl Far {
     pub(crate) fn new(blade: Box<dyn Blade>) -> Self {
         Self {
             places: Places::new(blade.pages()),
-            key: RandomState::new(),
+            key: PrintKey::new(),
             left_at_once: false,
             blade,
             leaving: BTreeMap::new(),
             coming: BTreeMap::new(),
+            patience: Patience::default(),
         }
+    }
+
+    /// How long it is until the blade is to be asked though it has not rung.
+    fn due(deadline_ns: Option<u64>) -> Option<Duration> {
+        let now_ns = sys::clock::monotonic_ns();
+        deadline_ns.map(|at| Duration::from_nanos(at.saturating_sub(now_ns)))
     }
 
     /// Whether frames are free that nobody has looked at, because their pages left at once.
@@ -106,12 +123,33 @@ impl Far {
         self.left_at_once = false;
     }
 
+    fn coming_to(&mut self, slot: usize, address: u64) -> Option<&mut Coming> {
+        let token = self.places.awaited((slot, address / PAGE_BYTES as u64))?;
+        self.coming.get_mut(&token)
+    }
+
+    /// A thread has asked for a page from the trap. Whether it is on its way.
+    pub(crate) fn asked(&mut self, slot: usize, address: u64) -> bool {
+        let coming = self.coming_to(slot, address);
+        coming.map(|coming| coming.asked += 1).is_some()
+    }
+
+    /// Userfaultfd reports a fault. Whether its thread has asked for the page already, and waits
+    /// for it.
+    pub(crate) fn has_asked(&mut self, slot: usize, address: u64) -> bool {
+        let coming = self.coming_to(slot, address).filter(|coming| coming.asked > 0);
+        coming.map(|coming| coming.asked -= 1).is_some()
+    }
+
+    /// A page that a thread waited for has come after so long.
+    pub(crate) fn took(&mut self, ns: u64) {
+        self.patience.fetched(ns);
+    }
+
     /// A thread waits for a page that is on its way. Whether it is the first to wait for one that
     /// is fetched ahead.
     pub(crate) fn joins(&mut self, touch: Touch) -> bool {
-        let key = (touch.slot, touch.address / PAGE_BYTES as u64);
-        let token = self.places.awaited(key);
-        let coming = token.and_then(|token| self.coming.get_mut(&token));
+        let coming = self.coming_to(touch.slot, touch.address);
         match coming.filter(|one| one.wanted == Wanted::Ahead && one.joined.is_none()) {
             None => false,
             Some(coming) => {
@@ -128,10 +166,9 @@ impl Far {
     }
 }
 
-/// What stands for the bytes of a page. The hash is keyed anew for each run: nobody can make two
-/// pages that have the same.
-fn content(bytes: &[u8; PAGE_BYTES], key: &RandomState) -> Content {
-    Content { sum: sum(bytes), print: key.hash_one(bytes) }
+/// What stands for the bytes of a page.
+fn content(bytes: &[u8; PAGE_BYTES], key: &PrintKey) -> Content {
+    Content { sum: sum(bytes), print: key.print(bytes) }
 }
 
 /// The checksum of a page.

@@ -26,6 +26,7 @@
 mod account;
 mod advice;
 mod arena;
+mod asks;
 mod budget;
 mod calls;
 mod chores;

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use measure::{
     BitsPerSec, BudgetHeld, Bytes, Carried, Duration, FaultCounts, Figures, ImageSummary, LinkUse,
-    LocalSize, Loss, MechanismTime, PAGE_BYTES, RunResults, StallCounts,
+    LocalSize, Loss, MechanismTime, PAGE_BYTES, RunResults, Spins, StallCounts,
 };
 use paging::reuse::Touches;
 use sys::process::Change;
@@ -107,6 +107,8 @@ pub(crate) struct Totals {
     pub(crate) joined_count: u64,
     /// How long a processor had interrupts off at most, and how often for longer than 20 µs.
     pub(crate) interrupts_off: (u64, u64),
+    /// Spins of faults that got an answer, and that did not, where faults spin for real pages.
+    pub(crate) spins: Option<Spins>,
     pub(crate) lost_count: u64,
     /// Management that was lost, and how often.
     losses: BTreeMap<&'static str, u64>,
@@ -151,6 +153,7 @@ impl Totals {
             unseen_count: 0,
             joined_count: 0,
             interrupts_off: (0, 0),
+            spins: None,
             lost_count: 0,
             losses: BTreeMap::new(),
             fork_count: 0,
@@ -355,6 +358,7 @@ impl Totals {
             supervisor_ns: sys::clock::thread_ns().saturating_sub(self.thread_start_ns),
             interrupts_off_max_ns: self.interrupts_off.0,
             interrupts_off_long_count: self.interrupts_off.1,
+            spins: self.spins,
         }
     }
 

@@ -11,6 +11,7 @@ use sys::seccomp::{Listener, Notification};
 
 use super::account::Account;
 use super::arena::Arena;
+use super::asks::Asks;
 use super::chores::Chores;
 use super::copy::Copies;
 use super::detour::Detour;
@@ -111,6 +112,8 @@ pub(crate) struct Faults {
     pub(crate) waiting: Waiting,
     /// If pages are far for real.
     pub(crate) far: Option<Far>,
+    /// If faults spin while they wait for such a page.
+    pub(crate) asks: Option<Asks>,
     /// Pages fetched ahead whose words have a time of arrival: that time, slot, address.
     pub(crate) arrivals: VecDeque<(u64, usize, u64)>,
     pub(crate) populates: Vec<Populate>,

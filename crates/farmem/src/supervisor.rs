@@ -28,6 +28,7 @@ use sys::process::{Change, Life, Spawned};
 
 use super::RunError;
 use super::account::Account;
+use super::asks::Asks;
 use super::chores::Chores;
 use super::config::{RunConfig, TrapKind};
 use super::ends::Ends;
@@ -111,6 +112,8 @@ impl<'a> Supervisor<'a> {
     ) -> Result<Self, RunError> {
         let trap = trap::open(&config)?;
         let spawned = spawn(&config)?;
+        // Not before: the program inherits the processors that may be used.
+        config.processor.map_or(Ok(()), sys::processors::pin)?;
         // Not before: the program inherits the signal mask.
         let signals = Signals::receive(&signal::TAKEN)?;
         let (poll, timer, deadline) = (Poll::new()?, Timer::new()?, Timer::new()?);
@@ -122,8 +125,8 @@ impl<'a> Supervisor<'a> {
         let ended = sys::process::watch(spawned.pid)?;
         poll.add(&ended, ENDED)?;
         timer.every(TICK)?;
-        if let Some(far) = &far {
-            poll.add(&far.blade.bell(), BLADE)?;
+        for bell in far.iter().flat_map(|far| far.blade.bells()) {
+            poll.add_once_each(&bell, BLADE)?;
         }
         if let Some(doorbell) = &trap.doorbell {
             poll.add_raw(doorbell.raw_fd(), DOORBELL)?;
@@ -156,7 +159,7 @@ impl<'a> Supervisor<'a> {
                 sampler: config.watch.map(Sampler::new),
             },
             forking: Forking::default(),
-            faults: Faults { far, ..Faults::default() },
+            faults: Faults { far, asks: trap.asks, ..Faults::default() },
             programs: Programs::none(),
             processors: std::thread::available_parallelism().map_or(1, |count| count.get() as u64),
             fatal: None,
@@ -177,6 +180,10 @@ impl<'a> Supervisor<'a> {
         // A memory file, a socket, a userfaultfd and a few more for each process. The program has
         // begun with the limit that it was to have.
         sys::process::allow_descriptors(PROCS_MAX as u64 * 4 + 256);
+        if self.config.spin_max.is_some() {
+            // Faults spin for it.
+            let _ordinary = sys::priority::make_urgent(0);
+        }
         if self.config.trap == TrapKind::Bpf {
             self.kernel.throttle = Throttle::start(bells, &self.kernel.tables.lanes()).ok();
             if sys::priority::make_urgent(0).is_err() || self.kernel.throttle.is_none() {
@@ -202,8 +209,7 @@ impl<'a> Supervisor<'a> {
         let mut ready = Vec::new();
         loop {
             self.kernel.tables.rung().store(0, Ordering::Release);
-            self.faults.far.iter_mut().for_each(|far| far.blade.flush());
-            self.kernel.poll.wait(self.patience(), &mut ready)?;
+            self.await_events(&mut ready)?;
             self.drain_events();
             self.catch_up();
             for event in ready.clone() {
@@ -241,7 +247,7 @@ impl<'a> Supervisor<'a> {
     }
 
     // How long to wait when nothing happens.
-    fn patience(&self) -> Option<Duration> {
+    pub(crate) fn patience(&self) -> Option<Duration> {
         if self.faults.far.as_ref().is_some_and(Far::has_left_at_once) {
             // Whoever waits for a frame can have one.
             return Some(Duration::ZERO);
@@ -276,7 +282,10 @@ impl<'a> Supervisor<'a> {
             LISTENER => self.next_call(event.hung_up)?,
             SIGNALS => self.next_signals(),
             TIMER => self.tick(),
-            DEADLINE => self.resolve_due(),
+            DEADLINE => {
+                self.kernel.deadline.acknowledge();
+                self.resolve_due();
+            }
             ENDED => {
                 self.kernel.poll.remove(&self.ended);
                 self.next_changes();
@@ -382,6 +391,7 @@ impl<'a> Supervisor<'a> {
         let joined = self.kernel.tables.joined_count().load(Ordering::Relaxed);
         self.books.totals.joined_count += joined;
         self.books.totals.interrupts_off = self.kernel.tables.interrupts_off();
+        self.books.totals.spins = self.faults.asks.as_ref().map(Asks::counts);
         self.books.totals.images = std::mem::take(&mut self.programs.images).finish();
         let pace = self.kernel.tables.pace().load(Ordering::Relaxed);
         let touches = self.upkeep.sampler.map(Sampler::finish);
@@ -404,6 +414,11 @@ impl<'a> Supervisor<'a> {
             let _twice = self.kernel.poll.add(fault, FAULTS + slot as u64);
         }
     }
+}
+
+/// Whether this is the token of a userfaultfd.
+pub(crate) const fn is_fault(token: u64) -> bool {
+    token >= FAULTS
 }
 
 fn index(number: u64) -> usize {

@@ -2,9 +2,11 @@
 
 use std::sync::atomic::Ordering;
 
+use measure::Duration;
 use sys::bpf::{BpfError, Doorbell, Object, ProcessorBell, Setting};
 
 use super::RunError;
+use super::asks::Asks;
 use super::config::{RunConfig, TrapKind};
 use super::layout::{EVENTS_MAX, Sizes};
 use super::shared::Tables;
@@ -59,18 +61,22 @@ pub(crate) struct Opened {
     /// Rings where a fault finds no frame.
     pub(crate) bells: Vec<ProcessorBell>,
     pub(crate) trap: Option<Trap>,
+    /// What faults ask that spin for pages which are far for real.
+    pub(crate) asks: Option<Asks>,
 }
 
 /// Opens the trap that `config` asks for.
 pub(crate) fn open(config: &RunConfig) -> Result<Opened, RunError> {
     let sizes = Sizes::for_memory(memory_bytes("MemTotal:"));
-    let opened = match config.trap {
-        TrapKind::Bpf => attach(sizes)?,
-        TrapKind::Userfault => Opened {
+    let opened = match (config.trap, config.spin_max) {
+        (TrapKind::Bpf, _) => attach(sizes, "afar_fault")?,
+        (TrapKind::Userfault, Some(longest)) => spinning(sizes, longest)?,
+        (TrapKind::Userfault, None) => Opened {
             tables: Tables::private(sizes)?,
             doorbell: None,
             bells: Vec::new(),
             trap: None,
+            asks: None,
         },
     };
     let tables = &opened.tables;
@@ -88,10 +94,22 @@ pub(crate) fn open(config: &RunConfig) -> Result<Opened, RunError> {
 /// # Errors
 /// The kernel's refusal.
 pub fn probe() -> Result<(), BpfError> {
-    attach(Sizes { nodes: 512 }).map(|_opened| ())
+    attach(Sizes { nodes: 512 }, "afar_fault").map(|_opened| ())
 }
 
-fn attach(sizes: Sizes) -> Result<Opened, BpfError> {
+/// A trap in which faults ask for pages that are far for real.
+fn spinning(sizes: Sizes, longest: Duration) -> Result<Opened, BpfError> {
+    let mut opened = attach(sizes, "afar_ask")?;
+    let processors = sys::processors::ProcessorTime::now().count();
+    if let Some(trap) = &opened.trap {
+        opened.asks = Some(Asks::of(&trap.object, longest, processors)?);
+    }
+    // No fault rings for the supervisor: those without an answer are reported by userfaultfd.
+    (opened.doorbell, opened.bells) = (None, Vec::new());
+    Ok(opened)
+}
+
+fn attach(sizes: Sizes, program: &'static str) -> Result<Opened, BpfError> {
     let mask = sizes.stock() - 1;
     let settings = [
         Setting::Entries("afar_nodes", sizes.nodes),
@@ -103,12 +121,13 @@ fn attach(sizes: Sizes) -> Result<Opened, BpfError> {
     let tables = Tables::open(sizes, |name, bytes| object.view(name, bytes))?;
     let doorbell = object.take_doorbell("afar_doorbell")?;
     let bells = object.take_bells("afar_short")?;
-    object.attach("afar_fault", "page_fault_user")?;
-    object.attach("afar_fault", "page_fault_kernel")?;
+    object.attach(program, "page_fault_user")?;
+    object.attach(program, "page_fault_kernel")?;
     Ok(Opened {
         tables,
         doorbell: Some(doorbell),
         bells,
         trap: Some(Trap { object, resting: None, stretches: 0 }),
+        asks: None,
     })
 }

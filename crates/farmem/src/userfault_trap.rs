@@ -74,6 +74,11 @@ impl Waiting {
         i64::try_from(self.stalled.iter().filter(waits).count()).unwrap_or(i64::MAX)
     }
 
+    /// Whether no fault waits for a time, and no frame is free at one.
+    pub(crate) fn is_nothing_due(&self) -> bool {
+        self.due.is_empty() && self.owed.is_empty()
+    }
+
     /// Whether any fault waits for a frame.
     pub(crate) fn any(&self) -> bool {
         !self.stalled.is_empty()

@@ -49,6 +49,28 @@ pub struct MechanismTime {
     pub interrupts_off_max_ns: u64,
     /// How often a processor had them off for longer than 20 µs.
     pub interrupts_off_long_count: u64,
+    /// Spins of threads for pages that are far for real; `None` where no thread spins for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spins: Option<Spins>,
+}
+
+/// How often threads kept their processor while they waited for a page that is far for real.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Spins {
+    /// The thread was told within the time it may spin: nearly always that its page is here.
+    pub answered_count: u64,
+    /// It was not, and slept until its page was here.
+    pub expired_count: u64,
+}
+
+impl Spins {
+    /// The share of spins that expired; 0 of none.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a share needs no more than 53 bits")]
+    pub fn expired_share(self) -> f64 {
+        let all = self.answered_count + self.expired_count;
+        self.expired_count as f64 / all.max(1) as f64
+    }
 }
 
 impl MechanismTime {

@@ -39,7 +39,9 @@ pub use coverage::{
     COVERAGE_BOUND, Coverage, ImageSummary, Invalid, InvalidKind, Loss, MEMORY_SMALL, judge,
 };
 pub use error::{ParseError, Quantity};
-pub use figures::{BudgetHeld, FaultCounts, FaultLatency, Figures, MechanismTime, StallCounts};
+pub use figures::{
+    BudgetHeld, FaultCounts, FaultLatency, Figures, MechanismTime, Spins, StallCounts,
+};
 pub use fraction::{Fraction, LocalSize, ShareOf};
 pub use histogram::{Histogram, LatencySummary};
 pub use link::{Direction, Link, LinkConfig, LinkMode, Transfer};

@@ -162,6 +162,10 @@ pub struct Params {
     /// Blades that each page is on; `None` if it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<u64>,
+    /// How long a thread spins at most for a page on a blade, before it sleeps; `None` where it
+    /// sleeps at once, or delays are emulated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spin_max_ns: Option<u64>,
 }
 
 impl Params {
@@ -425,6 +429,7 @@ mod tests {
             }],
             far: None,
             replicas: None,
+            spin_max_ns: None,
         }
     }
 
@@ -467,6 +472,7 @@ mod tests {
                 supervisor_ns: 2_000_000,
                 interrupts_off_max_ns: 18_000,
                 interrupts_off_long_count: 1,
+                spins: None,
             },
             stall: StallCounts { stall_count: 1, stall_ns_total: 20, stall_ns_max: 30 },
             budget: BudgetHeld {

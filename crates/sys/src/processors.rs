@@ -119,6 +119,18 @@ pub fn current() -> usize {
     rustix::thread::sched_getcpu()
 }
 
+/// Moves the calling thread to another processor than `processor`. The kernel may move it back.
+///
+/// # Errors
+/// When it may use no other.
+pub fn leave(processor: usize) -> Result<()> {
+    let allowed = sched_getaffinity(None).during("read a thread's processors")?;
+    let mut others = allowed;
+    others.unset(processor);
+    sched_setaffinity(None, &others).during("move a thread to another processor")?;
+    sched_setaffinity(None, &allowed).during("choose a thread's processors")
+}
+
 /// Keeps the calling thread on one processor.
 ///
 /// # Errors

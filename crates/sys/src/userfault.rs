@@ -16,6 +16,7 @@ const NEW: libc::c_ulong = 0xaa00;
 const REGISTER: libc::c_ulong = 0xc020_aa00;
 const UNREGISTER: libc::c_ulong = 0x8010_aa01;
 const WAKE: libc::c_ulong = 0x8010_aa02;
+const COPY: libc::c_ulong = 0xc028_aa03;
 const ZEROPAGE: libc::c_ulong = 0xc020_aa04;
 const WRITEPROTECT: libc::c_ulong = 0xc018_aa06;
 const CONTINUE: libc::c_ulong = 0xc020_aa07;
@@ -200,6 +201,18 @@ impl Userfault {
     pub fn zero(&self, address: u64, bytes: u64) -> Result<()> {
         let mut request = [address, bytes, 0, 0];
         self.resolve("create a page of the program", ZEROPAGE, &mut request)
+    }
+
+    /// Creates a page with these contents, maps it, and wakes those who wait for it, in one step:
+    /// nobody sees a part of it.
+    ///
+    /// # Errors
+    /// When there is a page already (`EEXIST`), which stays as it is; when nothing is watched
+    /// there, memory runs out, or the process is gone (`ESRCH`).
+    pub fn create(&self, address: u64, contents: &[u8; 4096]) -> Result<()> {
+        let source = contents.as_ptr() as u64;
+        let mut request = [address, source, contents.len() as u64, 0, 0];
+        self.ioctl("create a page of the program", COPY, &mut request)
     }
 
     /// Takes the next fault that waits.

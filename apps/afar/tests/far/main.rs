@@ -15,7 +15,9 @@ use support::{Ended, Launch, Running, installed, program, scratch, usable};
 const AFAR: &str = env!("CARGO_BIN_EXE_afar");
 const NQN: &str = "nqn.2026-11.local.afar:blade";
 const MEMORY: &str = "memory:1GiB";
-const LOCAL: [&str; 4] = ["--local", "1MiB", "--trap", "userfaultfd"];
+const LOCAL: [&str; 2] = ["--local", "1MiB"];
+/// Threads that wait sleep; or they spin first.
+const TRAPS: [&str; 2] = ["userfaultfd", "bpf"];
 
 /// A blade in a process of its own.
 fn serve(disk: &str) -> (Running, String) {
@@ -33,9 +35,13 @@ fn keeps(case: &str, seed: &str) -> Launch {
 }
 
 fn far(launch: &Launch, uri: &str, name: &str) -> (Ended, Value) {
+    far_by("auto", launch, uri, name)
+}
+
+fn far_by(trap: &str, launch: &Launch, uri: &str, name: &str) -> (Ended, Value) {
     let record = scratch(&format!("far-{name}.json"));
     let path = record.display().to_string();
-    let flags = [&LOCAL[..], &["--far", uri, "--json", &path]].concat();
+    let flags = [&LOCAL[..], &["--trap", trap, "--far", uri, "--json", &path]].concat();
     let ended = launch.under_afar(&flags).run();
     let text = std::fs::read_to_string(&record).unwrap_or_default();
     (ended, serde_json::from_str(&text).unwrap_or_default())
@@ -47,20 +53,23 @@ fn is_usable(test: &str) -> bool {
 
 #[test]
 fn a_program_finds_what_it_wrote() {
+    const TEST: &str = "far::a_program_finds_what_it_wrote";
     if !is_usable("a_program_finds_what_it_wrote") {
         return;
     }
     let (blade, uri) = serve("memory:256MiB");
-    for (case, seed, uri) in [
+    let cases = [
         ("alone", "1", MEMORY),
         ("together", "2", MEMORY),
         ("and_executes", "3", MEMORY),
         ("alone", "4", &*uri),
         ("together", "5", &uri),
         ("and_executes", "6", &uri),
-    ] {
-        let name = format!("keeps-{case}-{seed}");
-        let (ended, record) = far(&keeps(case, seed), uri, &name);
+    ];
+    let usable_traps = TRAPS.into_iter().filter(|trap| usable(trap, TEST));
+    for (trap, (case, seed, uri)) in usable_traps.flat_map(|trap| cases.map(|case| (trap, case))) {
+        let name = format!("keeps-{case}-{seed}-{trap}");
+        let (ended, record) = far_by(trap, &keeps(case, seed), uri, &name);
         ended.expect(0, &name).leaves_nothing(&name);
         let faults = &record["results"]["faults"];
         let fetched = faults["fetch_count"].as_u64().expect("it is counted");
@@ -68,6 +77,15 @@ fn a_program_finds_what_it_wrote() {
         let told = record["params"]["far"].as_str();
         let wanted = if uri == MEMORY { "memory:1073741824" } else { uri };
         assert_eq!(told, Some(wanted));
+        assert_eq!(record["params"]["trap"].as_str(), Some(trap));
+        let spins = &record["results"]["mechanism"]["spins"];
+        match trap {
+            "bpf" => {
+                assert!(spins["answered_count"].as_u64().expect("it is counted") > 0, "{name}");
+                assert_eq!(record["params"]["spin_max_ns"].as_u64(), Some(20_000), "{name}");
+            }
+            _ => assert!(spins.is_null(), "{name}: {spins}"),
+        }
     }
     drop(blade);
 }
@@ -126,7 +144,8 @@ fn pages_are_fetched_ahead() {
         assert!(ahead > fetched, "{name}: {fetched} fetched, {ahead} ahead: {faults:#}");
     }
     let faults = ["--local", "1MiB", "--far", &uri, "--prefetch", "next-32"];
-    let launch = keeps("together", "13").under_afar(&[&LOCAL[2..], &faults].concat());
+    let launch =
+        keeps("together", "13").under_afar(&[&["--trap", "userfaultfd"][..], &faults].concat());
     launch.run().expect(0, "pages ahead of random ones").leaves_nothing("ahead of random ones");
     drop(blade);
 }
@@ -308,7 +327,11 @@ fn what_does_not_go_together_is_refused() {
         assert!(ended.stderr.contains(wanted), "{}", ended.stderr);
     };
     refused(&["--far", MEMORY, "--rtt", "5us"], "--rtt");
-    refused(&["--far", MEMORY, "--trap", "bpf"], "--far with --trap bpf");
+    refused(&["--far", MEMORY, "--spin-max", "2ms"], "is not from 1us to 1ms");
+    let asleep = ["--far", MEMORY, "--spin-max", "9us", "--trap", "userfaultfd"];
+    refused(&asleep, "--spin-max 9.0 µs: with --trap userfaultfd or --wait sleep no thread spins");
+    refused(&["--spin-max", "9us"], "--far");
+    refused(&["--far", MEMORY, "--supervisor-cpu", "8000"], "afar may not use that processor");
     refused(&["--far", MEMORY, "--engine", "swap"], "--far with --engine swap");
     refused(&["--far", "memory:12"], "smaller than a page");
     refused(&["--far", "nvme+tcp://somewhere"], "no subsystem is named");

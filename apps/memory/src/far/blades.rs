@@ -6,7 +6,6 @@ use std::sync::Arc;
 use ::blades::{Blade, BladeArray, MemoryBlade, PAGE_BYTES};
 use host::NvmeUri;
 use measure::Duration;
-use sys::event::Waker;
 
 use super::disk::DiskBlade;
 use super::error::FarError;
@@ -84,18 +83,16 @@ impl Far {
     /// When one cannot be reached, keeps no pages, is named twice, or is another run's.
     pub(crate) fn reach(&self, takes: bool) -> Result<Reached, FarError> {
         let mut warnings = Vec::new();
-        let bell = Arc::new(Waker::new()?);
         let mut blades: Vec<(String, Box<dyn Blade>)> = Vec::new();
         let mut disks = Vec::new();
         for named in self.named() {
             match named {
                 Named::Memory(uri, pages) => {
-                    let blade = MemoryBlade::new(pages, Arc::clone(&bell));
-                    blades.push((uri.to_string(), Box::new(blade)));
+                    blades.push((uri.to_string(), Box::new(MemoryBlade::new(pages))));
                 }
                 Named::Disk(paths) => {
                     // The end of a child is told to the supervisor, by a signal.
-                    let attach = || DiskBlade::attach(&paths, self.timeout, Arc::clone(&bell));
+                    let attach = || DiskBlade::attach(&paths, self.timeout);
                     let mut blade = sys::event::without_signals(attach)?;
                     let is_one =
                         |(_, disk): &&(String, Arc<host::Disk>)| disk.is_one_with(blade.disk());
@@ -113,7 +110,7 @@ impl Far {
         if blades.len() == 1 && self.copies == 1 {
             return Ok((blades.remove(0).1, warnings));
         }
-        Ok((Box::new(BladeArray::new(blades, self.copies, bell)?), warnings))
+        Ok((Box::new(BladeArray::new(blades, self.copies)?), warnings))
     }
 }
 

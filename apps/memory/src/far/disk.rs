@@ -1,15 +1,14 @@
 //! A namespace behind a network as a blade.
 
 use std::collections::VecDeque;
-use std::os::fd::{AsFd as _, BorrowedFd};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::os::fd::BorrowedFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use backend::{Failure, Operation, Request};
 use blades::{Answer, Blade, Kept, PAGE_BYTES, Together, Token, Wanted};
-use host::{Disk, DiskConfig, DiskEvent, DiskPath, HostConfig, NvmeUri, Reservation};
+use host::{Disk, DiskConfig, DiskEvent, DiskPath, DrivenDisk, HostConfig, NvmeUri, Reservation};
 use measure::Duration;
 use nvme::Status;
-use sys::event::Waker;
 
 use super::error::FarError;
 use super::hold;
@@ -20,7 +19,7 @@ const RECONNECT_DELAY: Duration = Duration::from_ms(1_000);
 
 /// A namespace whose blocks hold pages.
 pub(super) struct DiskBlade {
-    disk: Arc<Disk>,
+    disk: DrivenDisk,
     uri: String,
     pages: u32,
     /// Places up to the last that was ever written: copies lie beyond those needed at once.
@@ -32,33 +31,20 @@ pub(super) struct DiskBlade {
     reservation: Option<Reservation>,
 }
 
-/// What threads of the disk tell the supervisor's.
-struct Told {
-    answers: Mutex<VecDeque<Answer>>,
-    bell: Arc<Waker>,
-}
+/// Answers that a turn of the disk has brought.
+#[derive(Default)]
+struct Told(Mutex<VecDeque<Answer>>);
 
 impl Told {
-    fn tell(&self, answer: Answer) {
-        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        // Who takes answers takes all there are.
-        let is_first = answers.is_empty();
-        answers.push_back(answer);
-        drop(answers);
-        if is_first {
-            self.bell.wake();
-        }
+    fn answers(&self) -> MutexGuard<'_, VecDeque<Answer>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl DiskBlade {
-    /// Reaches a namespace over these paths, of which at least one must be there; `bell` rings when
-    /// it has answered.
-    pub(super) fn attach(
-        paths: &[(&NvmeUri, &str)],
-        timeout: Duration,
-        bell: Arc<Waker>,
-    ) -> Result<Self, FarError> {
+    /// Reaches a namespace over these paths, of which at least one must be there. The calling
+    /// thread is the one that uses it.
+    pub(super) fn attach(paths: &[(&NvmeUri, &str)], timeout: Duration) -> Result<Self, FarError> {
         let uri = paths.iter().map(|path| path.1).collect::<Vec<_>>().join(",");
         let host = hold::host();
         let path = |&(target, _): &(&NvmeUri, &str)| DiskPath::Nvme(target.clone(), host.clone());
@@ -71,16 +57,15 @@ impl DiskBlade {
             io_timeout: IO_TIMEOUT,
             trusts_identity: false,
         };
-        let disk = Disk::attach(config, Box::new(|_event: DiskEvent<'_>| {}))
+        let disk = DrivenDisk::attach(config, Box::new(|_event: DiskEvent<'_>| {}))
             .map_err(|source| FarError::Connect { uri: uri.clone(), source })?;
-        let geometry = disk.geometry();
+        let geometry = disk.disk().geometry();
         let block = 1 << geometry.block_shift;
         if block > PAGE {
             return Err(FarError::Blocks { uri, bytes: block });
         }
         let pages = u32::try_from(geometry.bytes() / PAGE).unwrap_or(u32::MAX);
-        let told = Arc::new(Told { answers: Mutex::default(), bell });
-        let (disk, kept) = (Arc::new(disk), Kept::default());
+        let (told, kept) = (Arc::default(), Kept::default());
         Ok(Self { disk, uri, pages, extent: 0, told, kept, host, reservation: None })
     }
 
@@ -102,11 +87,11 @@ impl DiskBlade {
     }
 
     pub(super) const fn disk(&self) -> &Arc<Disk> {
-        &self.disk
+        self.disk.disk()
     }
 
     // Begins a transfer of pages that follow each other on the disk.
-    fn ask(&self, first: u32, tokens: Vec<Token>, data: &[u8]) {
+    fn ask(&mut self, first: u32, tokens: Vec<Token>, data: &[u8]) {
         let (told, uri) = (Arc::clone(&self.told), self.uri.clone());
         let is_read = data.is_empty();
         let operation = if is_read { Operation::Read } else { Operation::Write { forced: false } };
@@ -114,6 +99,7 @@ impl DiskBlade {
         let request = Request { operation, offset: u64::from(first) * PAGE, length };
         let done = move |result: Result<&[u8], Failure>| {
             let fail = |why: String| Err(format!("--far {uri}: {why}"));
+            let mut answers = told.answers();
             for (number, token) in tokens.into_iter().enumerate() {
                 let at = number * PAGE_BYTES;
                 let result = match &result {
@@ -124,7 +110,7 @@ impl DiskBlade {
                     },
                     Err(failure) => fail(why(*failure)),
                 };
-                told.tell(Answer { token, result });
+                answers.push_back(Answer { token, result });
             }
         };
         self.disk.submit(request, data, Box::new(done));
@@ -165,6 +151,7 @@ impl Blade for DiskBlade {
         for Together { first, tokens, data } in self.kept.take() {
             self.ask(first, tokens, &data);
         }
+        self.disk.turn();
     }
 
     fn release(&mut self, places: u32) {
@@ -174,14 +161,22 @@ impl Blade for DiskBlade {
     }
 
     fn next(&mut self) -> Option<Answer> {
-        self.told.answers.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+        let told = self.told.answers().pop_front();
+        told.or_else(|| {
+            self.disk.turn();
+            self.told.answers().pop_front()
+        })
     }
 
-    fn bell(&self) -> BorrowedFd<'_> {
-        self.told.bell.descriptor().as_fd()
+    fn bells(&self) -> Vec<BorrowedFd<'_>> {
+        self.disk.bell().into_iter().collect()
     }
 
     fn acknowledge(&self) {
-        self.told.bell.acknowledge();
+        self.disk.acknowledge();
+    }
+
+    fn deadline_ns(&self) -> Option<u64> {
+        self.disk.deadline_ns()
     }
 }

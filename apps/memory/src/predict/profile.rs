@@ -133,6 +133,8 @@ fn config(words: &[OsString], trap: TrapKind) -> RunConfig {
     RunConfig {
         program: words.to_vec(),
         trap,
+        spin_max: None,
+        processor: None,
         tiers: vec![Tier {
             name: "far".to_owned(),
             local: Some(LocalSize::Fraction(Fraction::ONE)),

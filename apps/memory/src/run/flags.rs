@@ -103,6 +103,18 @@ pub struct RunFlags {
     #[arg(long, requires = "far", help_heading = LINK)]
     pub(crate) far_take: bool,
 
+    /// Have a thread spin for so long at most for a page of --far, with interrupts off, before it
+    /// sleeps: 1us to 1ms; a page that takes longer on average is not spun for; needs what --trap
+    /// bpf needs [default: 20us]
+    #[arg(long, value_name = "TIME", value_parser = spin_max)]
+    #[arg(requires = "far", help_heading = LINK)]
+    pub(crate) spin_max: Option<Duration>,
+
+    /// Keep the supervisor on this processor. Pages of --far come soonest where a blade on the same
+    /// machine is on that processor, too, and the program is not [default: any]
+    #[arg(long, value_name = "NUMBER", requires = "far", help_heading = LINK)]
+    pub(crate) supervisor_cpu: Option<usize>,
+
     /// Delay by the formula of an earlier emulator: dime is --link per-fault --policy fifo with
     /// --one-way, and writes back without a delay, as its code does with that policy; gao is --link
     /// full-duplex --policy clock with --rtt, and writes back over the link
@@ -271,6 +283,14 @@ fn known(path: &str) -> Result<Known, String> {
 
 fn far_uri(text: &str) -> Result<FarUri, String> {
     text.parse().map_err(|error: FarUriError| error.to_string())
+}
+
+fn spin_max(text: &str) -> Result<Duration, String> {
+    let time: Duration = text.parse().map_err(|error: measure::ParseError| error.to_string())?;
+    match (1_000..=1_000_000).contains(&time.as_ns()) {
+        true => Ok(time),
+        false => Err(format!("{time} is not from 1us to 1ms")),
+    }
 }
 
 fn replicas() -> impl TypedValueParser<Value = u8> {

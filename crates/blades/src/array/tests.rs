@@ -1,4 +1,4 @@
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use proptest::prelude::*;
 
@@ -43,10 +43,9 @@ impl Inside {
     }
 }
 
-#[derive(Clone)]
+#[derive(Clone, Default)]
 struct Fake {
     inside: Arc<Mutex<Inside>>,
-    bell: Arc<Waker>,
 }
 
 impl Fake {
@@ -77,12 +76,6 @@ impl Blade for Fake {
     fn next(&mut self) -> Option<Answer> {
         self.inside().ready.pop_front()
     }
-
-    fn bell(&self) -> BorrowedFd<'_> {
-        self.bell.descriptor().as_fd()
-    }
-
-    fn acknowledge(&self) {}
 }
 
 fn page_of(byte: u8) -> Page {
@@ -110,15 +103,13 @@ enum End {
 
 impl World {
     fn new(blades: usize, copies: usize) -> Self {
-        let bell = Arc::new(Waker::new().expect("a process has a descriptor left"));
-        let fake = |_| Fake { inside: Arc::default(), bell: Arc::clone(&bell) };
-        let fakes: Vec<Fake> = (0..blades).map(fake).collect();
+        let fakes: Vec<Fake> = (0..blades).map(|_| Fake::default()).collect();
         let named = fakes.iter().enumerate();
         let members = named.map(|(number, fake)| {
             let blade: Box<dyn Blade> = Box::new(fake.clone());
             (format!("blade-{number}"), blade)
         });
-        let array = BladeArray::new(members.collect(), copies, bell).expect("they make an array");
+        let array = BladeArray::new(members.collect(), copies).expect("they make an array");
         let (out, into) = (BTreeMap::new(), BTreeMap::new());
         Self { fakes, array, token: 0, written: BTreeMap::new(), out, into }
     }
@@ -267,11 +258,10 @@ fn without_copies_the_first_loss_is_the_end() {
 
 #[test]
 fn what_makes_no_array_is_refused() {
-    let bell = Arc::new(Waker::new().expect("a process has a descriptor left"));
     let memory = |pages| -> (String, Box<dyn Blade>) {
-        ("a".to_owned(), Box::new(crate::MemoryBlade::new(pages, Arc::clone(&bell))))
+        ("a".to_owned(), Box::new(crate::MemoryBlade::new(pages)))
     };
-    let of = |blades, copies| BladeArray::new(blades, copies, Arc::clone(&bell)).err();
+    let of = |blades, copies| BladeArray::new(blades, copies).err();
     let few = ArrayError::Copies { copies: 2, blades: 1 };
     assert_eq!(of(vec![memory(PAGES)], 2), Some(few));
     assert_eq!(of(vec![memory(PAGES), memory(40)], 2), Some(ArrayError::Small(40)));

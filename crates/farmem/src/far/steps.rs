@@ -9,7 +9,7 @@ use paging::page::PageIndex;
 use paging::regions::PAGE;
 use paging::word::{State, Word};
 
-use super::{Brought, Coming, Leaving, content, sum};
+use super::{Brought, Coming, Far, Leaving, content, sum};
 use crate::RunError;
 use crate::arena::Arena;
 use crate::ring::ticket;
@@ -26,6 +26,7 @@ impl Supervisor<'_> {
     pub(crate) fn send_far(&mut self, tier: usize, pages: Vec<(usize, PageIndex)>) {
         let slots: BTreeSet<usize> = pages.iter().map(|one| one.0).collect();
         for (slot, page) in pages {
+            self.serve_between();
             match self.send_page(slot, tier, page) {
                 Ok(true) => {}
                 Ok(false) => self.stays_in(slot, tier, page),
@@ -67,12 +68,9 @@ impl Supervisor<'_> {
         Ok(true)
     }
 
-    /// Takes the answers of the blade.
+    /// The blade has rung, or is to be asked: takes its answers.
     pub(crate) fn hear_blade(&mut self) -> Result<(), RunError> {
-        self.faults.far.iter().for_each(|far| far.blade.acknowledge());
-        while let Some(answer) = self.faults.far.as_mut().and_then(|far| far.blade.next()) {
-            self.answered(answer)?;
-        }
+        self.serve()?;
         let news = self.faults.far.as_mut().map(|far| far.blade.news());
         for text in news.into_iter().flatten() {
             self.books.totals.warn(&text);
@@ -80,6 +78,12 @@ impl Supervisor<'_> {
         }
         self.serve_waiting();
         Ok(())
+    }
+
+    /// Takes the next answer of the blade. Answers whether there was one.
+    pub(super) fn take_answer(&mut self) -> Result<bool, RunError> {
+        let answer = self.faults.far.as_mut().and_then(|far| far.blade.next());
+        answer.map_or(Ok(false), |answer| self.answered(answer).map(|()| true))
     }
 
     fn answered(&mut self, Answer { token, result }: Answer) -> Result<(), RunError> {
@@ -156,7 +160,7 @@ impl Supervisor<'_> {
             self.fatal.get_or_insert(RunError::Lost("the place of a page on the blade"));
             return;
         };
-        far.coming.insert(token, Coming { touch, wanted, joined: None });
+        far.coming.insert(token, Coming { touch, wanted, joined: None, asked: 0 });
         far.blade.read(token, place, wanted);
     }
 
@@ -189,20 +193,26 @@ impl Supervisor<'_> {
 
     fn land(
         &mut self,
-        Coming { touch, wanted, joined }: Coming,
+        Coming { touch, wanted, joined, .. }: Coming,
         bytes: &[u8; PAGE_BYTES],
     ) -> Result<(), RunError> {
         // A child does not get what its parent has now.
         self.preserve(touch.slot, touch.address, touch.address + PAGE);
         let Some(arena) = self.people.arenas[touch.slot].as_ref() else { return Ok(()) };
-        arena.memory.write_at(bytes, touch.address)?;
+        let is_mapped = arena.maps(bytes, touch.address);
+        if !is_mapped {
+            arena.memory.write_at(bytes, touch.address)?;
+        }
         if let Some(cell) = self.kernel.tables.pages.word(touch.slot, touch.address) {
             let word = Word(cell.load(Ordering::Acquire));
             // Writes to it are not noticed; what it holds tells when it leaves.
             let local = word.made_local(touch.write).with_dirty(true);
             cell.store(local.0, Ordering::Release);
         }
-        self.resolve(&Touch { minor: true, ..touch });
+        match is_mapped {
+            true => self.answer_asks(&touch),
+            false => self.resolve(&Touch { minor: true, ..touch }),
+        }
         match wanted {
             Wanted::Now => self.fetched(&touch),
             Wanted::Ahead => self.fetched_ahead(&touch, joined),
@@ -210,7 +220,8 @@ impl Supervisor<'_> {
         Ok(())
     }
 
-    fn wake_again(&self, touch: &Touch) {
+    fn wake_again(&mut self, touch: &Touch) {
+        self.answer_asks(touch);
         let arena = self.people.arenas[touch.slot].as_ref();
         if let Some(fault) = arena.and_then(|arena| arena.fault.as_ref()) {
             // Without its process nobody waits.
@@ -274,7 +285,13 @@ impl Supervisor<'_> {
         while !self.is_here(slot, start, bytes) {
             if let Some(far) = self.faults.far.as_mut() {
                 far.blade.flush();
-                sys::event::wait_for([far.blade.bell()], None)?;
+                far.blade.acknowledge();
+            }
+            if !self.serve()?
+                && let Some(far) = self.faults.far.as_ref()
+            {
+                let wait = Far::due(far.blade.deadline_ns());
+                sys::event::wait_any(&far.blade.bells(), wait)?;
             }
             self.hear_blade()?;
         }
@@ -299,6 +316,7 @@ impl Supervisor<'_> {
             }
         }
         far.places.forget((arena.slot, 0), u64::MAX);
+        self.faults.asks.iter_mut().for_each(|asks| asks.forget(arena.slot));
     }
 
     /// A child has what of its parent is far, and nothing of it where it is to find zeros.

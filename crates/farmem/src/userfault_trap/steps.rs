@@ -36,6 +36,10 @@ impl Supervisor<'_> {
                 tid: fault.tid,
                 since_ns: self.now_ns(),
             };
+            let far = self.faults.far.as_mut();
+            if far.is_some_and(|far| far.has_asked(touch.slot, touch.address)) {
+                continue;
+            }
             match self.config.trap {
                 TrapKind::Userfault => self.touch(touch),
                 TrapKind::Bpf => self.touch_frozen(&touch),
@@ -48,7 +52,8 @@ impl Supervisor<'_> {
         self.people.arenas[slot].as_ref()?.fault.as_ref()?.next()
     }
 
-    fn touch(&mut self, touch: Touch) {
+    /// A thread waits for a page, wherever that is.
+    pub(crate) fn touch(&mut self, touch: Touch) {
         let cell = match self.kernel.tables.pages.make_word(touch.slot, touch.address) {
             Ok(cell) => cell,
             Err(NoWord::Closed) => return self.resolve(&touch),
@@ -142,6 +147,9 @@ impl Supervisor<'_> {
     /// A page that was far is here.
     pub(crate) fn fetched(&mut self, touch: &Touch) {
         let measured = self.now_ns().saturating_sub(touch.since_ns);
+        if touch.tid != 0 {
+            self.faults.far.iter_mut().for_each(|far| far.took(measured));
+        }
         self.log(touch, FaultKind::Fetch, 0, 0, measured);
     }
 
@@ -242,7 +250,9 @@ impl Supervisor<'_> {
 
     /// Lets every fault go whose deadline has come, and waits for the next.
     pub(crate) fn resolve_due(&mut self) {
-        self.kernel.deadline.acknowledge();
+        if self.faults.waiting.is_nothing_due() {
+            return;
+        }
         self.credit_owed();
         while let Some(Reverse((at, _, due))) = self.faults.waiting.due.peek().copied() {
             let now = self.now_ns();
@@ -349,6 +359,12 @@ impl Supervisor<'_> {
         {
             self.resolve_missing(touch);
         }
+        self.answer_asks(touch);
+    }
+
+    /// A page is mapped, or its thread is to touch it again: no thread spins for it any more.
+    pub(crate) fn answer_asks(&mut self, touch: &Touch) {
+        self.faults.asks.iter_mut().for_each(|asks| asks.answer(touch.slot, touch.address));
     }
 
     // A page was to be mapped that is not there. It is a new one, if it has been emptied meanwhile;

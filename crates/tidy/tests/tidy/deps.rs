@@ -71,7 +71,7 @@ const ROWS: [Row; 45] = [
     row("document", 3, Only(&["console", "records", "measure"]), "reads what users write"),
     row("swap", 5, Only(&["farmem", "paging", "sys", "measure"]), "the kernel's own swapping"),
     row("farmem", 4, Only(&["blades", "paging", "sys", "measure"]), "meets others through data"),
-    row("blades", 3, Only(&["paging", "sys"]), "keeps pages: knows neither program nor network"),
+    row("blades", 3, Only(&["paging"]), "keeps pages: knows neither program nor network"),
     row("paging", 2, Only(&["measure"]), "which pages are local: no clock, no kernel"),
     row("backend", 2, Only(&["sys", "workload", "measure"]), "holds bytes: no network"),
     row("load", 2, Only(&["workload", "sys", "measure"]), "asks servers, times the answers"),

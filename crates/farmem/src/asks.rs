@@ -1,0 +1,258 @@
+//! Faults that ask the supervisor while their thread spins in the trap; `struct asks` of
+//! `bpf/far.bpf.h` is the same in C.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+
+use measure::{Duration, Spins};
+use sys::bpf::{BpfError, Object};
+use sys::memory::SharedView;
+
+/// Processors beyond do not ask.
+const ASKS_MAX: usize = 1024;
+const HEADER_WORDS: usize = 8;
+const ASK_WORDS: usize = 16;
+const WORDS: usize = HEADER_WORDS + ASKS_MAX * ASK_WORDS;
+const NAME: &str = "afar_asks";
+
+/// What a fault asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ask {
+    pub(crate) slot: usize,
+    pub(crate) address: u64,
+    pub(crate) tid: u32,
+    pub(crate) is_write: bool,
+    /// When it asked, by the monotonic clock.
+    pub(crate) at_ns: u64,
+    /// Where its thread spins, and which ask of that processor it is.
+    processor: usize,
+    number: u64,
+}
+
+/// Asks of all processors.
+pub(crate) struct Asks {
+    view: SharedView,
+    /// The last ask seen of each processor.
+    seen: Vec<u64>,
+    /// Asks without an answer.
+    open: Vec<Ask>,
+}
+
+impl Asks {
+    /// Those of the trap `object`, whose faults spin for `longest` at most, on `processors`.
+    ///
+    /// # Errors
+    /// When their table cannot be mapped.
+    pub(crate) fn of(
+        object: &Object,
+        longest: Duration,
+        processors: usize,
+    ) -> Result<Self, BpfError> {
+        Ok(Self::on(object.view(NAME, WORDS * 8)?, longest, processors))
+    }
+
+    fn on(view: SharedView, longest: Duration, processors: usize) -> Self {
+        let asks = Self { view, seen: vec![0; processors.min(ASKS_MAX)], open: Vec::new() };
+        asks.word(1).store(longest.as_ns(), Ordering::Release);
+        asks
+    }
+
+    fn word(&self, at: usize) -> &AtomicU64 {
+        &self.view.words64()[at]
+    }
+
+    fn ask(&self, processor: usize, at: usize) -> &AtomicU64 {
+        self.word(HEADER_WORDS + processor * ASK_WORDS + at)
+    }
+
+    fn half(&self, processor: usize, at: usize) -> &AtomicU32 {
+        &self.view.words32()[(HEADER_WORDS + processor * ASK_WORDS) * 2 + at]
+    }
+
+    /// The processor of the last fault.
+    pub(crate) fn near(&self) -> Option<usize> {
+        let near = self.word(2).load(Ordering::Relaxed);
+        usize::try_from(near).ok().and_then(|near| near.checked_sub(1))
+    }
+
+    /// Faults may spin from here on: the caller, on `processor`, looks for what they ask.
+    pub(crate) fn look(&self, processor: usize) {
+        self.word(0).store(processor as u64 + 1, Ordering::Release);
+    }
+
+    /// No fault spins from here on, but for those that asked before: look once more.
+    pub(crate) fn rest(&self) {
+        self.word(0).store(0, Ordering::Release);
+        fence(Ordering::SeqCst);
+    }
+
+    /// Whether there is an ask that was not seen yet.
+    pub(crate) fn is_asked(&self) -> bool {
+        let is_new = |(processor, seen): (usize, &u64)| {
+            self.ask(processor, 0).load(Ordering::Relaxed) != *seen
+        };
+        self.seen.iter().enumerate().any(is_new)
+    }
+
+    /// The next ask that was not seen yet.
+    pub(crate) fn next(&mut self) -> Option<Ask> {
+        for processor in 0..self.seen.len() {
+            let number = self.ask(processor, 0).load(Ordering::Acquire);
+            if number == self.seen[processor] {
+                continue;
+            }
+            let word = |at: usize| self.ask(processor, at).load(Ordering::Relaxed);
+            let half = |at: usize| self.half(processor, at).load(Ordering::Relaxed);
+            let ask = Ask {
+                slot: half(6) as usize,
+                address: word(1),
+                tid: half(7),
+                is_write: word(4) != 0,
+                at_ns: word(2),
+                processor,
+                number,
+            };
+            fence(Ordering::Acquire);
+            // Another one is being written over it: then this one has expired.
+            if self.ask(processor, 0).load(Ordering::Relaxed) == number {
+                self.seen[processor] = number;
+                self.open.push(ask);
+                return Some(ask);
+            }
+        }
+        None
+    }
+
+    /// Whether an ask has no answer yet.
+    pub(crate) fn is_open(&self, ask: &Ask) -> bool {
+        self.open.contains(ask)
+    }
+
+    /// Lets a thread go, whose page is not here: userfaultfd parks it.
+    pub(crate) fn let_go(&mut self, ask: &Ask) {
+        self.answer_where(|open| open == ask);
+    }
+
+    /// Lets all go that asked for a page: it is mapped.
+    pub(crate) fn answer(&mut self, slot: usize, address: u64) {
+        if !self.open.is_empty() {
+            self.answer_where(|ask| ask.slot == slot && ask.address >> 12 == address >> 12);
+        }
+    }
+
+    /// Nobody of a process that has ended waits.
+    pub(crate) fn forget(&mut self, slot: usize) {
+        self.answer_where(|ask| ask.slot == slot);
+    }
+
+    fn answer_where(&mut self, is_it: impl Fn(&Ask) -> bool) {
+        let mut open = std::mem::take(&mut self.open);
+        for ask in open.extract_if(.., |ask| is_it(ask)) {
+            self.ask(ask.processor, 8).fetch_max(ask.number, Ordering::AcqRel);
+        }
+        self.open = open;
+    }
+
+    /// Spins that got an answer, and those that did not, since the start.
+    pub(crate) fn counts(&self) -> Spins {
+        let of = |at: usize| {
+            let all = 0..self.seen.len();
+            all.map(|processor| self.ask(processor, at).load(Ordering::Relaxed)).sum()
+        };
+        Spins { answered_count: of(5), expired_count: of(6) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sys::memory::MemoryFile;
+
+    use super::*;
+
+    fn asks(processors: usize) -> Asks {
+        let file = MemoryFile::new("asks", WORDS as u64 * 8).unwrap();
+        let view = SharedView::map(&file, WORDS * 8).unwrap();
+        Asks::on(view, Duration::from_us(20), processors)
+    }
+
+    // As the trap does it.
+    fn fault(asks: &Asks, processor: usize, (slot, address): (u32, u64)) -> u64 {
+        asks.ask(processor, 1).store(address, Ordering::Relaxed);
+        asks.half(processor, 6).store(slot, Ordering::Relaxed);
+        asks.half(processor, 7).store(77, Ordering::Relaxed);
+        asks.ask(processor, 4).store(1, Ordering::Relaxed);
+        asks.ask(processor, 0).fetch_add(1, Ordering::Release) + 1
+    }
+
+    fn answered(asks: &Asks, processor: usize) -> u64 {
+        asks.ask(processor, 8).load(Ordering::Acquire)
+    }
+
+    #[test]
+    fn an_ask_is_seen_once_and_answered_where_it_spins() {
+        let mut asks = asks(4);
+        assert_eq!((asks.next(), asks.is_asked()), (None, false));
+        let number = fault(&asks, 2, (5, 0x7000_1234));
+        assert!(asks.is_asked());
+        let ask = asks.next().unwrap();
+        assert_eq!((ask.slot, ask.address, ask.tid, ask.is_write), (5, 0x7000_1234, 77, true));
+        assert_eq!((asks.next(), asks.is_open(&ask)), (None, true));
+        // Another page, and another process.
+        asks.answer(5, 0x7000_2000);
+        asks.answer(6, 0x7000_1000);
+        assert_eq!(answered(&asks, 2), number - 1);
+        asks.answer(5, 0x7000_1000);
+        assert_eq!((answered(&asks, 2), answered(&asks, 1)), (number, 0));
+        assert!(!asks.is_open(&ask));
+    }
+
+    #[test]
+    fn all_who_ask_for_a_page_are_answered_and_no_newer_ask_is() {
+        let mut asks = asks(3);
+        for processor in [0, 1] {
+            fault(&asks, processor, (1, 0x1000));
+        }
+        while asks.next().is_some() {}
+        // The first has expired, and its processor asks for another page.
+        let newer = fault(&asks, 0, (1, 0x9000));
+        asks.answer(1, 0x1000);
+        assert_eq!((answered(&asks, 0), answered(&asks, 1)), (newer - 1, 1));
+        let ask = asks.next().unwrap();
+        asks.let_go(&ask);
+        assert_eq!(answered(&asks, 0), newer);
+    }
+
+    #[test]
+    fn nobody_of_a_process_that_has_ended_spins_on() {
+        let mut asks = asks(2);
+        fault(&asks, 0, (1, 0x1000));
+        fault(&asks, 1, (2, 0x1000));
+        while asks.next().is_some() {}
+        asks.forget(1);
+        assert_eq!((answered(&asks, 0), answered(&asks, 1)), (1, 0));
+    }
+
+    #[test]
+    fn the_trap_knows_who_looks_and_how_long_to_spin() {
+        let asks = asks(2);
+        assert_eq!(asks.word(1).load(Ordering::Relaxed), 20_000);
+        asks.look(1);
+        assert_eq!(asks.word(0).load(Ordering::Relaxed), 2);
+        asks.rest();
+        assert_eq!(asks.word(0).load(Ordering::Relaxed), 0);
+        assert_eq!(asks.near(), None);
+        asks.word(2).store(1, Ordering::Relaxed);
+        assert_eq!(asks.near(), Some(0));
+    }
+
+    #[test]
+    fn layout_agrees_with_the_header() {
+        let header = include_str!("../bpf/far.bpf.h");
+        for line in [
+            format!("#define ASKS_MAX {ASKS_MAX}\n"),
+            format!("_Static_assert(sizeof(struct ask) == {}, ", ASK_WORDS * 8),
+            format!("_Static_assert(sizeof(struct asks) == {}, ", WORDS * 8),
+        ] {
+            assert!(header.contains(&line), "{line}");
+        }
+    }
+}

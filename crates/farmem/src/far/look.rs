@@ -1,0 +1,332 @@
+//! How the supervisor looks for faults that ask for pages which are far for real, and how long.
+//!
+//! DESIGN NOTES
+//!
+//! * While the supervisor looks, a fault spins in the trap and finds its page mapped: no thread
+//!   sleeps and none is woken. That costs a processor, so the supervisor looks only as long as
+//!   another fault is likely to come soon. How long that is follows from how long it slept before
+//!   the last faults, as KVM does it for its guests (halt polling).
+//! * Memory of a blade comes soonest where the supervisor, and a blade on the same machine, have one
+//!   processor and the program another: what they tell one another then waits for no interrupt.
+//!   `RunConfig::processor` says so.
+//! * A fault on the supervisor's own processor finds nobody who looks. The supervisor moves to
+//!   another one, now and then; where the program is on all of them it does not look.
+//! * An answer of a blade, and a helper that drops pages, may need the processor of the supervisor.
+//!   Where there are no more than two, it sleeps while one of them is expected.
+//! * A fault whose page comes no sooner than it may spin is let go at once, and sleeps. How long
+//!   pages take is a moving average, of all that come.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use paging::regions::PAGE;
+use paging::word::{State, Word};
+use sys::event::Ready;
+
+use crate::RunError;
+use crate::asks::{Ask, Asks};
+use crate::far::Far;
+use crate::supervisor::{Supervisor, is_fault};
+use crate::userfault_trap::Touch;
+
+/// The supervisor looks for so long at most after the last fault.
+const LOOK_MAX_NS: u64 = 200_000;
+/// What it begins with, and comes back to.
+const LOOK_BEGIN_NS: u64 = 50_000;
+/// Less is not worth the calls.
+const LOOK_MIN_NS: u64 = 10_000;
+/// Between two moves to another processor.
+const MOVE_NS: u64 = 2_000_000;
+/// Turns between two looks at everything else.
+const TURNS: u32 = 256;
+/// Where there are more, others have theirs while one looks.
+const PROCESSORS_FEW: u64 = 2;
+/// The weight of one fetch in the average: one of so many.
+const FETCHES: u64 = 16;
+
+/// How long to look, and how long a fetch takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Patience {
+    look_ns: u64,
+    fetch_ns: u64,
+    /// When the supervisor last moved to another processor, by the monotonic clock.
+    moved_ns: u64,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { look_ns: LOOK_BEGIN_NS, fetch_ns: 0, moved_ns: 0 }
+    }
+}
+
+impl Patience {
+    /// How long to look after the last fault, in nanoseconds.
+    pub(crate) const fn look_ns(self) -> u64 {
+        self.look_ns
+    }
+
+    /// A fault came after a sleep of so long.
+    pub(crate) fn woken(&mut self, slept_ns: u64) {
+        self.look_ns = match slept_ns < LOOK_MAX_NS {
+            true => (self.look_ns * 2).clamp(LOOK_MIN_NS, LOOK_MAX_NS),
+            false if self.look_ns / 2 < LOOK_MIN_NS => 0,
+            false => self.look_ns / 2,
+        };
+    }
+
+    /// Whether the supervisor may move to another processor at `now`; it does then.
+    pub(crate) fn may_move(&mut self, now_ns: u64) -> bool {
+        let may = now_ns.saturating_sub(self.moved_ns) >= MOVE_NS;
+        if may {
+            self.moved_ns = now_ns;
+        }
+        may
+    }
+
+    /// A fetch has taken so long.
+    pub(crate) fn fetched(&mut self, took_ns: u64) {
+        self.fetch_ns = match self.fetch_ns {
+            0 => took_ns,
+            before => before - before / FETCHES + took_ns / FETCHES,
+        };
+    }
+
+    /// Whether a page may be here within so long.
+    pub(crate) const fn is_within(self, longest_ns: u64) -> bool {
+        self.fetch_ns <= longest_ns
+    }
+}
+
+impl Supervisor<'_> {
+    /// Waits for what comes next, and looks for faults that ask meanwhile.
+    pub(crate) fn await_events(&mut self, ready: &mut Vec<Ready>) -> Result<(), RunError> {
+        ready.clear();
+        if self.faults.far.is_some() && self.has_answers_at_once()? {
+            return Ok(());
+        }
+        let patience = self.patience();
+        if self.faults.asks.is_none() {
+            let patience = patience.into_iter().chain(self.blade_due()).min();
+            self.kernel.poll.wait(patience, ready)?;
+            return self.ask_late_blade();
+        }
+        if patience.is_none() && self.is_aside() && self.look(ready)? {
+            return Ok(());
+        }
+        // No fault spins for a supervisor that sleeps.
+        self.faults.asks.iter().for_each(Asks::rest);
+        if self.serve()? {
+            return Ok(());
+        }
+        let patience = patience.into_iter().chain(self.blade_due()).min();
+        let slept = sys::clock::monotonic_ns();
+        self.kernel.poll.wait(patience, ready)?;
+        self.can_be_asked();
+        self.ask_late_blade()?;
+        if ready.iter().any(|event| is_fault(event.token)) {
+            let slept_ns = sys::clock::monotonic_ns().saturating_sub(slept);
+            self.faults.far.iter_mut().for_each(|far| far.patience.woken(slept_ns));
+        }
+        Ok(())
+    }
+
+    /// How long it is until the blade is to be asked though it has not rung.
+    pub(crate) fn blade_due(&self) -> Option<Duration> {
+        Far::due(self.faults.far.as_ref()?.blade.deadline_ns())
+    }
+
+    // Has the blade begin all that it was asked for.
+    fn has_answers_at_once(&mut self) -> Result<bool, RunError> {
+        self.faults.far.iter_mut().for_each(|far| far.blade.flush());
+        let any = self.serve()?;
+        if any {
+            self.serve_waiting();
+        }
+        Ok(any)
+    }
+
+    // Asks the blade, if that is due though it has not rung.
+    fn ask_late_blade(&mut self) -> Result<(), RunError> {
+        match self.blade_due() {
+            Some(Duration::ZERO) => self.hear_blade(),
+            _ => Ok(()),
+        }
+    }
+
+    // Whether the supervisor is on a processor where the program is not, to which it moves.
+    fn is_aside(&mut self) -> bool {
+        let here = sys::processors::current();
+        let near = self.faults.asks.as_ref().and_then(Asks::near);
+        if near != Some(here) {
+            return true;
+        }
+        let now = sys::clock::monotonic_ns();
+        let far = self.faults.far.as_mut().filter(|_| self.config.processor.is_none());
+        let Some(far) = far else { return false };
+        far.patience.may_move(now) && sys::processors::leave(here).is_ok()
+    }
+
+    // Answers whether something else is ready.
+    fn look(&mut self, ready: &mut Vec<Ready>) -> Result<bool, RunError> {
+        self.can_be_asked();
+        let mut until = sys::clock::monotonic_ns() + self.look_ns();
+        let mut turns = 0_u32;
+        loop {
+            if self.serve()? {
+                self.restore_budgets();
+                until = sys::clock::monotonic_ns() + self.look_ns();
+            }
+            if self.is_needed_elsewhere() || self.fatal.is_some() {
+                break;
+            }
+            turns = turns.wrapping_add(1);
+            if turns.is_multiple_of(TURNS) {
+                self.kernel.poll.wait(Some(Duration::ZERO), ready)?;
+            }
+            if !ready.is_empty() || sys::clock::monotonic_ns() >= until {
+                break;
+            }
+            std::hint::spin_loop();
+        }
+        Ok(!ready.is_empty())
+    }
+
+    // Faults may spin from here on: the supervisor is awake, and looks soon.
+    fn can_be_asked(&self) {
+        if let Some(asks) = self.faults.asks.as_ref().filter(|_| self.look_ns() > 0) {
+            asks.look(sys::processors::current());
+        }
+    }
+
+    fn look_ns(&self) -> u64 {
+        self.faults.far.as_ref().map_or(0, |far| far.patience.look_ns())
+    }
+
+    // Whether others may need this processor to do what this thread waits for.
+    fn is_needed_elsewhere(&self) -> bool {
+        let Some(far) = &self.faults.far else { return false };
+        let expects = !far.coming.is_empty() || !far.leaving.is_empty();
+        let drops = || self.people.arenas.iter().flatten().any(|arena| arena.helper.dropping > 0);
+        self.processors <= PROCESSORS_FEW && (expects || drops())
+    }
+
+    /// Serves faults that ask, and takes the answers of the blade. Answers whether there were any.
+    ///
+    /// # Errors
+    /// When the blade has failed, or lost a page.
+    pub(super) fn serve(&mut self) -> Result<bool, RunError> {
+        let mut any = false;
+        loop {
+            let mut more = self.serve_asks();
+            // One at a time: an answer that nobody waits for keeps no fault waiting.
+            more |= self.take_answer()?;
+            if !more {
+                return Ok(any);
+            }
+            any = true;
+        }
+    }
+
+    /// Serves faults that ask in the middle of long work.
+    pub(super) fn serve_between(&mut self) {
+        if self.faults.asks.as_ref().is_some_and(Asks::is_asked)
+            && let Err(error) = self.serve()
+        {
+            self.fatal.get_or_insert(error);
+        }
+    }
+
+    fn serve_asks(&mut self) -> bool {
+        let mut any = false;
+        while let Some(ask) = self.faults.asks.as_mut().and_then(Asks::next) {
+            any = true;
+            self.serve_ask(&ask);
+        }
+        any
+    }
+
+    fn serve_ask(&mut self, ask: &Ask) {
+        let address = ask.address / PAGE * PAGE;
+        let Some(arena) = self.people.arenas.get(ask.slot).and_then(Option::as_ref) else {
+            return self.send_to_sleep(ask);
+        };
+        let cell = self.kernel.tables.pages.word(ask.slot, address);
+        let state = cell.map_or(State::Foreign, |cell| Word(cell.load(Ordering::Acquire)).state());
+        if arena.fault.is_none() || matches!(state, State::Local | State::Foreign) {
+            return self.send_to_sleep(ask);
+        }
+        let is_new = matches!(state, State::Absent | State::Remote);
+        if is_new && self.kernel.tables.lane(arena.budget, 0).free() <= 0 {
+            // It is not to be among those that wait for a frame twice.
+            self.books.members.short(arena.budget);
+            return self.send_to_sleep(ask);
+        }
+        let epoch = self.kernel.tables.epoch_ns().load(Ordering::Relaxed);
+        self.touch(Touch {
+            slot: ask.slot,
+            budget: arena.budget,
+            tier: 0,
+            address,
+            write: ask.is_write,
+            // A page without contents is created.
+            minor: state != State::Absent,
+            tid: ask.tid,
+            since_ns: ask.at_ns.saturating_sub(epoch),
+        });
+        let far = self.faults.far.as_mut();
+        let is_soon = far.is_some_and(|far| {
+            let longest = self.config.spin_max.map_or(0, measure::Duration::as_ns);
+            far.asked(ask.slot, address) && far.patience.is_within(longest)
+        });
+        if !is_soon && self.faults.asks.as_ref().is_some_and(|asks| asks.is_open(ask)) {
+            self.send_to_sleep(ask);
+        }
+    }
+
+    fn send_to_sleep(&mut self, ask: &Ask) {
+        self.faults.asks.iter_mut().for_each(|asks| asks.let_go(ask));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_supervisor_looks_longer_where_faults_follow_soon_and_not_where_they_do_not() {
+        let mut patience = Patience::default();
+        assert_eq!(patience.look_ns(), LOOK_BEGIN_NS);
+        for _ in 0..9 {
+            patience.woken(LOOK_MAX_NS - 1);
+        }
+        assert_eq!(patience.look_ns(), LOOK_MAX_NS);
+        for _ in 0..9 {
+            patience.woken(LOOK_MAX_NS);
+        }
+        assert_eq!(patience.look_ns(), 0);
+        // And comes back.
+        patience.woken(1);
+        assert_eq!(patience.look_ns(), LOOK_MIN_NS);
+    }
+
+    #[test]
+    fn a_page_is_spun_for_if_pages_come_in_time() {
+        let mut patience = Patience::default();
+        // Nothing is known yet.
+        assert!(patience.is_within(1_000));
+        patience.fetched(30_000);
+        assert!(!patience.is_within(20_000) && patience.is_within(30_000));
+        for _ in 0..99 {
+            patience.fetched(8_000);
+        }
+        assert!(patience.is_within(10_000) && !patience.is_within(5_000));
+    }
+
+    #[test]
+    fn the_supervisor_does_not_move_all_the_time() {
+        let mut patience = Patience::default();
+        assert!(patience.may_move(MOVE_NS));
+        assert!(!patience.may_move(MOVE_NS * 2 - 1));
+        assert!(patience.may_move(MOVE_NS * 2));
+    }
+}
