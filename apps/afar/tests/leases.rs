@@ -164,7 +164,9 @@ fn a_quota_and_a_full_memory_end_the_program_with_a_remedy() {
     let full = "the blade is full: this run and others have all of its memory; give it more";
     assert!(ended.stderr.contains(full), "{}", ended.stderr);
     saw_no_wrong_bytes(&ended);
-    assert!(blade.sum("afar_views_refused_writes_total") >= 1.0);
+    blade.wait_until("it has refused a write", |blade| {
+        blade.sum("afar_views_refused_writes_total") >= 1.0
+    });
 }
 
 /// A namespace that all hosts see is for one run, until that gives it up or loses it.

@@ -180,10 +180,6 @@ impl<'a> Supervisor<'a> {
         // A memory file, a socket, a userfaultfd and a few more for each process. The program has
         // begun with the limit that it was to have.
         sys::process::allow_descriptors(PROCS_MAX as u64 * 4 + 256);
-        if self.config.spin_max.is_some() {
-            // Faults spin for it.
-            let _ordinary = sys::priority::make_urgent(0);
-        }
         if self.config.trap == TrapKind::Bpf {
             self.kernel.throttle = Throttle::start(bells, &self.kernel.tables.lanes()).ok();
             if sys::priority::make_urgent(0).is_err() || self.kernel.throttle.is_none() {
@@ -354,6 +350,7 @@ impl<'a> Supervisor<'a> {
         self.end_orphans();
         self.look_for_dead_forks();
         self.end_stale_cuts();
+        self.judge_spins();
         self.write_last_words(true);
         self.forget_exits();
         self.upkeep

@@ -73,8 +73,8 @@ impl Round {
         }
         let until = scratch(&format!("{name}.until"));
         let _none = std::fs::remove_file(&until);
-        let began = Instant::now();
         let running = stress(self.seed, &until).under_afar(&flags).start();
+        let began = begun(&running);
         sleep(self.at());
         match self.kind {
             Kind::Nothing => {}
@@ -97,6 +97,24 @@ impl Round {
         assert!(!ended.stderr.contains("not so"), "{name}: wrong bytes: {}", ended.stderr);
         let status = if self.kind == Kind::Lost { 125 } else { 0 };
         ended.expect(status, name).leaves_nothing(name);
+    }
+}
+
+/// Waits until the program runs: its blades were reached by then.
+fn begun(running: &Running) -> Instant {
+    let children = format!("/proc/{0}/task/{0}/children", running.pid());
+    let is_program = |pid: &str| {
+        let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&words).contains("keeps")
+    };
+    let asked = Instant::now();
+    loop {
+        let all = std::fs::read_to_string(&children).unwrap_or_default();
+        // A run that has ended already is judged.
+        if all.split_whitespace().any(is_program) || asked.elapsed() > LASTS * 6 {
+            return Instant::now();
+        }
+        sleep(Duration::from_millis(2));
     }
 }
 

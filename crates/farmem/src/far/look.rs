@@ -13,12 +13,15 @@
 //!   another one, now and then; where the program is on all of them it does not look.
 //! * An answer of a blade, and a helper that drops pages, may need the processor of the supervisor.
 //!   Where there are no more than two, it sleeps while one of them is expected.
+//! * The supervisor has no priority over others while it looks: a target or a program that needs its
+//!   processor has it. Threads then spin for nobody; where many do, none spins for a second.
 //! * A fault whose page comes no sooner than it may spin is let go at once, and sleeps. How long
 //!   pages take is a moving average, of all that come.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use measure::Spins;
 use paging::regions::PAGE;
 use paging::word::{State, Word};
 use sys::event::Ready;
@@ -37,6 +40,11 @@ const LOOK_BEGIN_NS: u64 = 50_000;
 const LOOK_MIN_NS: u64 = 10_000;
 /// Between two moves to another processor.
 const MOVE_NS: u64 = 2_000_000;
+/// Of fewer spins in a tick nothing is concluded; if more than one of so many expire, none is
+/// begun for so many ticks.
+const SPINS_FEW: u64 = 16;
+const SPINS_EXPIRED: u64 = 5;
+const REST_TICKS: u32 = 10;
 /// Turns between two looks at everything else.
 const TURNS: u32 = 256;
 /// Where there are more, others have theirs while one looks.
@@ -51,18 +59,34 @@ pub(crate) struct Patience {
     fetch_ns: u64,
     /// When the supervisor last moved to another processor, by the monotonic clock.
     moved_ns: u64,
+    /// Spins as they were last judged.
+    spins: Spins,
+    /// Ticks for which the supervisor does not look.
+    rests: u32,
 }
 
 impl Default for Patience {
     fn default() -> Self {
-        Self { look_ns: LOOK_BEGIN_NS, fetch_ns: 0, moved_ns: 0 }
+        Self { look_ns: LOOK_BEGIN_NS, fetch_ns: 0, moved_ns: 0, spins: Spins::default(), rests: 0 }
     }
 }
 
 impl Patience {
     /// How long to look after the last fault, in nanoseconds.
     pub(crate) const fn look_ns(self) -> u64 {
-        self.look_ns
+        if self.rests > 0 { 0 } else { self.look_ns }
+    }
+
+    /// At each tick, with the spins since the start: where many expire the supervisor did not get
+    /// the processor, and for some time no thread spins for it.
+    pub(crate) fn judge(&mut self, spins: Spins) {
+        let before = std::mem::replace(&mut self.spins, spins);
+        let expired = spins.expired_count - before.expired_count;
+        let all = spins.answered_count - before.answered_count + expired;
+        self.rests = self.rests.saturating_sub(1);
+        if all >= SPINS_FEW && expired * SPINS_EXPIRED > all {
+            self.rests = REST_TICKS;
+        }
     }
 
     /// A fault came after a sleep of so long.
@@ -198,6 +222,14 @@ impl Supervisor<'_> {
         }
     }
 
+    /// Looks at each tick whether spins are answered.
+    pub(crate) fn judge_spins(&mut self) {
+        let spins = self.faults.asks.as_ref().map(Asks::counts);
+        if let (Some(spins), Some(far)) = (spins, self.faults.far.as_mut()) {
+            far.patience.judge(spins);
+        }
+    }
+
     fn look_ns(&self) -> u64 {
         self.faults.far.as_ref().map_or(0, |far| far.patience.look_ns())
     }
@@ -320,6 +352,23 @@ mod tests {
             patience.fetched(8_000);
         }
         assert!(patience.is_within(10_000) && !patience.is_within(5_000));
+    }
+
+    #[test]
+    fn no_thread_spins_for_a_second_where_many_spins_expire() {
+        let mut patience = Patience::default();
+        let spins = |answered_count, expired_count| Spins { answered_count, expired_count };
+        // Too few to tell, and few of many.
+        patience.judge(spins(0, 15));
+        patience.judge(spins(80, 35));
+        assert_eq!(patience.look_ns(), LOOK_BEGIN_NS);
+        patience.judge(spins(159, 56));
+        assert_eq!(patience.look_ns(), 0);
+        for tick in 1..=REST_TICKS {
+            assert_eq!(patience.look_ns(), 0, "{tick}");
+            patience.judge(spins(159, 56));
+        }
+        assert_eq!(patience.look_ns(), LOOK_BEGIN_NS);
     }
 
     #[test]

@@ -493,6 +493,28 @@ mod tests {
     }
 
     #[test]
+    fn the_bell_rings_for_a_thread_that_waits_elsewhere() {
+        let mut ring = KernelRing::new(8).expect("there is io_uring");
+        ring.set_bell().expect("a descriptor is free");
+        let rings = |ring: &KernelRing, wait| {
+            let bell = ring.bell().expect("it was set");
+            crate::event::wait_for([bell], Some(wait)).expect("it waits") == [true]
+        };
+        let (socket, mut peer) = connected(&mut ring);
+        ring.acknowledge();
+        ring.receive(&socket, 2, vec![0; 8], 0);
+        ring.poll().expect("it submits");
+        assert!(!rings(&ring, Duration::ZERO));
+        // The peer sends while this thread is not in the ring.
+        peer.write_all(b"abc").expect("it sends");
+        assert!(rings(&ring, Duration::from_secs(10)));
+        ring.acknowledge();
+        ring.poll().expect("it looks");
+        assert!(ring.has_ended() && !rings(&ring, Duration::ZERO));
+        assert_eq!(run(&mut ring).result.ok(), Some(3));
+    }
+
+    #[test]
     fn a_socket_sends_and_receives() {
         let mut ring = KernelRing::new(8).expect("there is io_uring");
         let (socket, mut peer) = connected(&mut ring);
