@@ -227,7 +227,7 @@ fn what_cannot_be_tried_is_said() {
     let ended = run(&[nowhere, "--case", "I1"]).expect(2, "a case of the other protocol");
     assert!(ended.stderr.contains("--case I1: there is no such case"), "{}", ended.stderr);
     let ended = run(&[nowhere]).expect(1, "nobody listens");
-    assert!(ended.stderr.contains("a well-behaved host must be served"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("connect a well-behaved host first: "), "{}", ended.stderr);
     run(&["file:/dev/null"]).expect(2, "a file");
     run(&[]).expect(2, "nothing");
     run(&[nowhere, "--patience", "1ms"]).expect(2, "no patience");

@@ -24,7 +24,7 @@ pub(crate) enum DiscoverError {
     Host(String),
     #[error(transparent)]
     Initiator(#[from] InitiatorError),
-    #[error("{address}: {source}; check the address, and that a target listens there")]
+    #[error("{address}: {source}{}", source.remedy())]
     Target { address: String, source: HostError },
 }
 

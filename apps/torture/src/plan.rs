@@ -33,9 +33,9 @@ pub(crate) enum TortureError {
     Patience(Duration),
     #[error("{address}: {source}; check the address")]
     Address { address: String, source: std::io::Error },
-    #[error("{name}: {source}; a well-behaved host must be served before a hostile one is tried")]
+    #[error("connect a well-behaved host first: {name}: {source}{}", source.remedy())]
     Connect { name: String, source: HostError },
-    #[error("{name}: no read was answered; a well-behaved host must be served first")]
+    #[error("{name}: it answers no read of a well-behaved host; mend that before you try this")]
     Silent { name: String },
     #[error(transparent)]
     System(#[from] sys::Error),

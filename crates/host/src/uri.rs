@@ -33,7 +33,9 @@ impl FromStr for NvmeUri {
 
     fn from_str(text: &str) -> Result<Self, NvmeUriError> {
         let fail = |reason: &'static str| NvmeUriError { text: text.to_owned(), reason };
-        let rest = text.strip_prefix(SCHEME).ok_or_else(|| fail("it is not of this kind"))?;
+        let rest = text
+            .strip_prefix(SCHEME)
+            .ok_or_else(|| fail("it begins neither with nvme+tcp:// nor with iscsi://"))?;
         let (address, rest) = rest.split_once('/').ok_or_else(|| fail("no subsystem is named"))?;
         let (name, namespace) = match rest.rsplit_once('/') {
             Some((name, number)) => {
@@ -43,6 +45,9 @@ impl FromStr for NvmeUri {
             }
             None => (rest, None),
         };
+        if name.is_empty() {
+            return Err(fail("no subsystem is named"));
+        }
         let subsystem = Nqn::new(name).ok_or_else(|| fail("a name has 1 to 223 bytes"))?;
         let address = address_of(address, PORT).ok_or_else(|| fail("no host is named"))?;
         Ok(Self { address, subsystem, namespace })

@@ -39,7 +39,7 @@ pub(crate) enum AttachError {
     Mount { directory: String, source: io::Error },
     #[error(transparent)]
     Unserved(#[from] Unserved),
-    #[error("{uri}: {source}")]
+    #[error("{uri}: {source}{}", source.remedy())]
     Connect { uri: String, source: HostError },
     #[error("answer the kernel: {0}")]
     Session(io::Error),

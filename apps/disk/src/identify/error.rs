@@ -15,7 +15,7 @@ pub(crate) enum IdentifyError {
     Host(String),
     #[error(transparent)]
     Unserved(#[from] Unserved),
-    #[error("{uri}: {source}; check the address, and that a target listens there")]
+    #[error("{uri}: {source}{}", source.remedy())]
     Controller { uri: String, source: HostError },
 }
 

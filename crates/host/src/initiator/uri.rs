@@ -55,7 +55,8 @@ impl FromStr for IscsiUri {
 
     fn from_str(text: &str) -> Result<Self, IscsiUriError> {
         let fail = |reason: &'static str| IscsiUriError { text: text.to_owned(), reason };
-        let rest = text.strip_prefix(SCHEME).ok_or_else(|| fail("it is not of this kind"))?;
+        let rest =
+            text.strip_prefix(SCHEME).ok_or_else(|| fail("it does not begin with iscsi://"))?;
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, rest) = rest.split_once('/').ok_or_else(|| fail("no target is named"))?;
         let (user, address) = match authority.rsplit_once('@') {
@@ -164,7 +165,7 @@ mod tests {
     #[test]
     fn what_names_nothing_is_refused() {
         for (text, reason) in [
-            ("nvme+tcp://a/iqn.b/0", "not of this kind"),
+            ("nvme+tcp://a/iqn.b/0", "does not begin with iscsi://"),
             ("iscsi://a", "no target"),
             ("iscsi:///iqn.b/0", "no host"),
             ("iscsi://:3260/iqn.b/0", "no host"),
