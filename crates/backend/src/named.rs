@@ -202,14 +202,16 @@ impl Options<'_> {
     /// # Errors
     /// When there are options of its own: `scheme` has none.
     pub(crate) fn none_of_its_own(&self, scheme: &str) -> Result<(), String> {
-        self.own.first().map_or(Ok(()), |(name, _)| Err(unknown(scheme, name)))
+        self.own.first().map_or(Ok(()), |(name, _)| Err(unknown(scheme, name, BLOCK_ONLY)))
     }
 }
 
-/// That `scheme` has no option `name`.
-pub(crate) fn unknown(scheme: &str, name: &str) -> String {
-    format!("{scheme} has no option {name:?}")
+/// Says that `scheme` has no option `name`, and what it has.
+pub(crate) fn unknown(scheme: &str, name: &str, has: &str) -> String {
+    format!("{scheme} has no option {name:?}; {has}")
 }
+
+const BLOCK_ONLY: &str = "its only option is block";
 
 /// Blocks that hosts take.
 pub(crate) const BLOCK_SHIFTS: [u8; 2] = [9, 12];

@@ -1,6 +1,6 @@
 //! Why a device cannot be opened.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 
 use sys::disk::Taken;
@@ -30,9 +30,13 @@ pub enum OpenError {
 impl OpenError {
     /// What to do about it, after a semicolon, where that does not say itself.
     #[must_use]
-    pub const fn remedy(&self) -> &'static str {
+    pub fn remedy(&self) -> &'static str {
         match self {
-            Self::System(_) => "; check the path and its permissions",
+            Self::System(error) => match error.source.kind() {
+                ErrorKind::NotFound => "; check the path, or make a file with ?size=10GiB",
+                ErrorKind::IsADirectory => "; give a file or a block device",
+                _ => "; check the path and its permissions",
+            },
             Self::Taken(_) | Self::Shape(_) | Self::Trace { .. } => "",
         }
     }

@@ -35,8 +35,7 @@ impl FromStr for BackendUri {
 }
 
 fn parse(text: &str, around: u32) -> Result<BackendUri, Wrong> {
-    let (scheme, rest) =
-        text.split_once(':').ok_or_else(|| ("no kind of device".to_owned(), all()))?;
+    let (scheme, rest) = text.split_once(':').ok_or_else(|| no_scheme(text))?;
     let kind = kinds::ALL.iter().find(|kind| kind.scheme == scheme);
     let kind = kind.ok_or_else(|| (format!("no device is called {scheme:?}"), all()))?;
     let wrong = |reason: String| (reason, kind.remedy.to_owned());
@@ -83,6 +82,15 @@ fn block(text: &str) -> Result<u8, String> {
     let bytes: Bytes = text.parse().map_err(|error| format!("{error}"))?;
     let shift = BLOCK_SHIFTS.into_iter().find(|shift| 1 << shift == bytes.get());
     shift.ok_or_else(|| format!("a block of {} bytes: take 512 or 4096", bytes.get()))
+}
+
+// A path is the likeliest text without a scheme.
+fn no_scheme(text: &str) -> Wrong {
+    let remedy = match text.contains('/') {
+        true => format!("a file or block device is file:{text}; otherwise {}", all()),
+        false => all(),
+    };
+    ("it names no kind of device".to_owned(), remedy)
 }
 
 // How to write a device.
@@ -184,11 +192,18 @@ mod tests {
     fn what_is_none_is_refused() {
         let deep = format!("{}null:", "model:pm1725:".repeat(9));
         let cases = [
-            ("disk", "no kind of device"),
+            ("disk", "it names no kind of device; write file:/PATH"),
+            (
+                "/d",
+                "it names no kind of device; a file or block device is file:/d; otherwise write",
+            ),
             ("model:pm1725", "model has no device inside; write model:pm1725:DEVICE or"),
             ("model:pm1725:", "model has no device inside"),
             ("model::null:", "model does not say what it does"),
-            ("model:pm1725:disk", "\"model:pm1725:disk\": no kind of device; write file:/PATH"),
+            (
+                "model:pm1725:disk",
+                "\"model:pm1725:disk\": it names no kind of device; write file:/",
+            ),
             ("model:pm9:null:", "no drive is called \"pm9\"; take pm1725 or p3600; write model:"),
             ("model:pm1725*2:null:", "a fraction can be at most 100%"),
             ("model:pm1725*0:null:", "a fraction must be more than zero"),
@@ -210,8 +225,12 @@ mod tests {
             ("memory:", "\"\": not a size"),
             ("memory:100", "less than a block"),
             ("null:?block=1000", "a block of 1000 bytes: take 512 or 4096"),
-            ("null:?block=4096&size=1G", "null has no option \"size\""),
-            ("memory:1M?fill", "memory has no option \"fill\""),
+            ("null:?block=4096&size=1G", "null has no option \"size\"; its only option is block"),
+            ("memory:1M?fill", "memory has no option \"fill\"; its only option is block"),
+            (
+                "file:/d?sise=1M",
+                "file has no option \"sise\"; its options are size, fill, readonly and",
+            ),
             ("file:/d?readonly&fill", "fill writes, and readonly does not let it"),
         ];
         for (text, reason) in cases {

@@ -48,6 +48,8 @@ struct Named {
     fills: bool,
 }
 
+const OPTIONS: &str = "its options are size, fill, readonly and block";
+
 fn named(path: &str, options: Options<'_>) -> Result<BackendUri, String> {
     let block_shift = options.block_shift;
     let path = PathBuf::from(path);
@@ -57,7 +59,7 @@ fn named(path: &str, options: Options<'_>) -> Result<BackendUri, String> {
             "size" => file.create = Some(size(value)?),
             "readonly" if value.is_empty() => file.is_read_only = true,
             "fill" if value.is_empty() => file.fills = true,
-            _ => return Err(unknown("file", name)),
+            _ => return Err(unknown("file", name, OPTIONS)),
         }
     }
     if file.path.as_os_str().is_empty() {
