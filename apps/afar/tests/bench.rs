@@ -455,6 +455,23 @@ fn a_sweep_that_ends_early_keeps_its_points() {
 }
 
 #[test]
+fn what_no_load_can_be_is_bad_usage() {
+    let cases: [(&[&str], &str); 4] = [
+        (&["null:", "--runtime", "0"], "--runtime 0: no request would be timed; give a time"),
+        (&["nvme://127.0.0.1/nqn.x"], "it begins neither with nvme+tcp:// nor with iscsi://"),
+        (&["http://127.0.0.1/"], "http://127.0.0.1/: it begins neither with nvme+tcp://"),
+        (&["/tmp/disk.img"], "a file or block device is file:/tmp/disk.img; otherwise write"),
+    ];
+    for (words, reason) in cases {
+        let ended = bench(words).run().expect(2, &format!("{words:?}"));
+        assert!(ended.stderr.contains(reason), "{words:?}: {}", ended.stderr);
+    }
+    let words = ["nvme+tcp://127.0.0.1:9/nqn.x"];
+    let ended = bench(&words).run().expect(1, "nobody listens there");
+    assert!(ended.stderr.contains("; check the address, and that a target"), "{}", ended.stderr);
+}
+
+#[test]
 fn what_a_sweep_cannot_be_is_bad_usage() {
     let job = File::new("no-sweep.fio", "[a]\nrw=read\n");
     let cases: [(&[&str], &str); 6] = [

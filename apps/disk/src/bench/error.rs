@@ -19,10 +19,17 @@ pub(crate) enum BenchError {
     Initiator(#[from] InitiatorError),
     #[error(transparent)]
     Backend(#[from] UriError),
+    #[error(
+        "{0}: it begins neither with nvme+tcp:// nor with iscsi://, and other networks are not \
+         supported; write one of these, or a disk of this machine, e.g. file:/PATH"
+    )]
+    Scheme(String),
     #[error("--rate_iops {0}: give requests per second, above 0: 5000, 5k or 1.5M")]
     Rate(String),
     #[error("--sweep={0}: give rates in requests per second, above 0: --sweep=10k,20k,40k")]
     Sweep(String),
+    #[error("--runtime 0: no request would be timed; give a time, e.g. 10s")]
+    Runtime,
     #[error("--rate 0 B: no request could be made; give bytes per second, e.g. 100MB")]
     RateBytes,
     #[error("--host {0}: an NQN has 1 to 223 bytes")]
@@ -43,11 +50,14 @@ pub(crate) enum BenchError {
     TrimToVerify,
     #[error("--bs {bytes}: this disk takes multiples of {block}, {most} at most")]
     Request { bytes: Bytes, block: Bytes, most: Bytes },
-    #[error("{what} {bytes}: this disk has {disk}, and each job needs room for {needed}")]
+    #[error(
+        "{what} {bytes}: this disk has {disk}, and all jobs together need room for {needed} \
+         within it"
+    )]
     Region { what: &'static str, bytes: Bytes, disk: Bytes, needed: Bytes },
     #[error("{name}: {source}{}", source.remedy())]
     Open { name: String, source: OpenError },
-    #[error("{name}: {source}")]
+    #[error("{name}: {source}{}", source.remedy())]
     Connect { name: String, source: HostError },
     #[error(transparent)]
     Unserved(#[from] Unserved),

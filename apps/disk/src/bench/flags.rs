@@ -309,6 +309,8 @@ mod tests {
             (&["--direct=0"][..], "files are opened past the page cache"),
             (&["--direct=yes"], "yes: write 1"),
             (&["--runtime", "5 parsecs"], "use us, ms, s, m, h or d"),
+            (&["--runtime", "soon"], "write a whole one, e.g. 10s"),
+            (&["--random_distribution", "pareto"], "\"pareto\" is no distribution; write"),
             (&["--filename", "/dev/x"], "cannot be used with"),
             (&["--time_based"], "--runtime"),
         ] {

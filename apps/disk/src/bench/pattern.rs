@@ -22,7 +22,7 @@ pub(crate) fn skew(text: &str) -> Result<Option<f64>, String> {
             skew.map(Some)
                 .ok_or_else(|| format!("write zipf:SKEW, above 0, not 1, at most {ZIPF_MOST}"))
         }
-        _ => Err("is not supported; write random or zipf:SKEW".to_owned()),
+        _ => Err(format!("\"{text}\" is no distribution; write random, zipf or zipf:SKEW")),
     }
 }
 

@@ -207,6 +207,10 @@ fn source(target: &str, flags: &BenchFlags) -> Result<Source, BenchError> {
         return Ok(Source::Iscsi(uri, config));
     }
     if !target.starts_with("nvme+") {
+        // No device of this machine is written with slashes there.
+        if target.split_once("://").is_some_and(|(scheme, _)| !scheme.contains(':')) {
+            return Err(BenchError::Scheme(target.to_owned()));
+        }
         return Ok(Source::Local(target.parse()?));
     }
     let host = Nqn::new(&flags.host).ok_or_else(|| BenchError::Host(flags.host.clone()))?;

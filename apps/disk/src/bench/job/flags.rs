@@ -30,6 +30,9 @@ impl Job {
             (None, Some(rate)) => Some(rate.get() as f64 / flags.bs.get().max(1) as f64),
             (None, None) => None,
         };
+        if flags.runtime.is_some_and(Duration::is_zero) {
+            return Err(BenchError::Runtime);
+        }
         let unlimited = flags.number_ios.is_none();
         let (runtime, ramp, depth) = match flags.sweep {
             Some(_) => (POINT_RUNTIME, POINT_RAMP, POINT_DEPTH),

@@ -29,7 +29,7 @@ impl KbBase {
     /// # Errors
     /// What is wrong with it.
     pub(crate) fn number(self, text: &str) -> Result<u64, String> {
-        let (number, unit) = split(text)?;
+        let (number, unit) = split(text, "4k")?;
         let factor = self.factor(unit).ok_or_else(|| {
             format!("\"{text}\": unknown unit \"{unit}\"; use k, m, g, t or p, or none")
         })?;
@@ -90,7 +90,7 @@ impl Extent {
 /// # Errors
 /// What is wrong with it.
 pub(crate) fn time(text: &str, bare_ns: u64) -> Result<Duration, String> {
-    let (number, unit) = split(text)?;
+    let (number, unit) = split(text, "10s")?;
     let factor_ns = match unit.to_ascii_lowercase().as_str() {
         "" => bare_ns,
         "us" | "usec" => 1_000,
@@ -125,8 +125,8 @@ pub(crate) fn fio_time(text: &str) -> Result<Duration, String> {
 pub(crate) const SECOND_NS: u64 = 1_000_000_000;
 const MOST_NS: u64 = 200 * 24 * 3600 * SECOND_NS;
 
-// A number, in hexadecimal after 0x, and what follows it.
-fn split(text: &str) -> Result<(u64, &str), String> {
+// A number, in hexadecimal after 0x, and what follows it. `example` is one for the error.
+fn split<'a>(text: &'a str, example: &str) -> Result<(u64, &'a str), String> {
     let (digits, radix) = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(digits) => (digits, 16),
         None => (text, 10),
@@ -134,7 +134,7 @@ fn split(text: &str) -> Result<(u64, &str), String> {
     let end = digits.find(|one: char| !one.is_digit(radix)).unwrap_or(digits.len());
     let (number, unit) = digits.split_at(end);
     if number.is_empty() {
-        return Err(format!("\"{text}\" is not a number; write a whole one, e.g. 4k"));
+        return Err(format!("\"{text}\" is not a number; write a whole one, e.g. {example}"));
     }
     let number = u64::from_str_radix(number, radix).map_err(|_| format!("\"{text}\" is too much"));
     number.map(|number| (number, unit))

@@ -65,10 +65,11 @@ pub(super) fn sweep(flags: &BenchFlags, rates: &str) -> Result<ExitCode, Failure
     }
     if interrupted {
         let until = match curve.points.len() {
-            0 => "before anything was measured".to_owned(),
-            count => format!("these are the {count} points until then"),
+            0 => " before anything was measured".to_owned(),
+            1 => "; this is the point until then".to_owned(),
+            count => format!("; these are the {count} points until then"),
         };
-        terminal::say(&format!("afar bench: interrupted; {until}\n"));
+        terminal::say(&format!("afar bench: interrupted{until}\n"));
         return Ok(Class::Interrupted.into());
     }
     Ok(ExitCode::SUCCESS)
