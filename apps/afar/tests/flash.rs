@@ -329,8 +329,10 @@ fn a_file_that_grows_is_larger_to_hosts_after_a_hangup() {
 
 #[test]
 fn what_cannot_be_is_said_in_one_sentence() {
-    let cases: [(&[&str], i32, &str); 12] = [
+    let cases: [(&[&str], i32, &str); 14] = [
         (&["serve"], 2, "<DISK> is missing"),
+        (&["serve", "a=null:", "--allow", "me"], 2, "--allow \"me\": the name of an NVMe host"),
+        (&["serve", "a=null:", "--limit", "memory=1"], 2, "limit memory \"1\": give 1.0 MiB to"),
         (&["serve", "null:"], 2, "write NAME=URI"),
         (&["serve", "a=null:", "a=null:"], 2, "two disks have this name"),
         (&["serve", "a=disk:x"], 2, "no device is called \"disk\""),

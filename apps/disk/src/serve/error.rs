@@ -17,7 +17,7 @@ pub(crate) enum ServeError {
     Beside { file: String, flag: &'static str },
     #[error("{name}: a name has letters, digits, '.', '_' and '-', or is an NQN of 223 bytes")]
     Name { name: String },
-    #[error("{name}: two disks have this name")]
+    #[error("{name}: two disks have this name; give each its own")]
     Twice { name: String },
     #[error("{name}: {source}")]
     Uri { name: String, source: UriError },

@@ -504,7 +504,7 @@ mod tests {
                 "write one of optimized, non-",
             ),
             ("nvme = [{ address = \"0.0.0.0:1\" }]", "expected \"ADDRESS:PORT\" or { address ="),
-            ("limits = { memory = \"1KiB\" }", "limit memory 1KiB: "),
+            ("limits = { memory = \"1KiB\" }", "limit memory \"1KiB\": "),
             ("limits = { queues = 1 }", "there is no limit \"queues\""),
             ("shards = ", "line 1: "),
         ] {

@@ -80,7 +80,7 @@ fn between<T: FromStr<Err: Display> + PartialOrd + Display>(
 ) -> Result<T, String> {
     let value = text.parse::<T>().map_err(|error| format!("limit {name} {text:?}: {error}"))?;
     if value < least || value > most {
-        return Err(format!("limit {name} {text}: {least} to {most}"));
+        return Err(format!("limit {name} {text:?}: give {least} to {most}"));
     }
     Ok(value)
 }
@@ -105,9 +105,9 @@ mod tests {
         assert_eq!(limits, expected);
         for (word, reason) in [
             ("memory", "write NAME=VALUE"),
-            ("memory=1KiB", "limit memory 1KiB: 1"),
+            ("memory=1KiB", "limit memory \"1KiB\": give 1.0 MiB to"),
             ("stall=soon", "limit stall \"soon\": "),
-            ("controllers=0", "limit controllers 0: 1 to 65000"),
+            ("controllers=0", "limit controllers \"0\": give 1 to 65000"),
             ("queues=1", "there is no limit \"queues\"; there are memory, share"),
         ] {
             let error = words(&[word]).expect_err("it cannot be");

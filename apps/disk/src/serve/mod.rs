@@ -176,12 +176,13 @@ fn expose(
         .map_err(|source| ServeError::Metrics { address, source })
 }
 
-// The descriptor on which somebody waits for this target.
+// The descriptor that --ready-fd names.
 fn awaiting(number: i32) -> Result<(i32, File), ServeError> {
     let descriptor = sys::process::inherited(number).map(|descriptor| (number, descriptor.into()));
     descriptor.map_err(|source| ServeError::ReadyFd { number, source: source.source })
 }
 
+// What --ready-fd is written once hosts can connect.
 fn ready(target: &Target, metrics: Option<SocketAddr>) -> Ready {
     Ready {
         schema: Ready::SCHEMA.to_owned(),
@@ -192,7 +193,7 @@ fn ready(target: &Target, metrics: Option<SocketAddr>) -> Ready {
     }
 }
 
-// Root's rights are more than anybody needs who is reached from elsewhere.
+// Warns of a target that serves other machines with the rights of root.
 fn hint(rights: &Rights, target: &Target) -> Vec<String> {
     let is_root = sys::process::effective_user() == 0 && rights.user().is_none();
     let mut addresses = target.addresses().iter().chain(target.iscsi_addresses());

@@ -293,8 +293,15 @@ pub(crate) fn allowed(
         if is_iscsi_name(name) {
             initiators.insert(name.clone());
         } else {
-            let nqn = Nqn::new(name);
-            hosts.insert(nqn.ok_or_else(|| format!("allow {name:?}: an NQN has 1 to 223 bytes"))?);
+            // Base 4.7: all formats of names begin so.
+            let nqn =
+                Some(name.as_str()).filter(|name| name.starts_with("nqn.")).and_then(Nqn::new);
+            hosts.insert(nqn.ok_or_else(|| {
+                format!(
+                    "allow {name:?}: the name of an NVMe host begins with nqn., that of an \
+                     initiator with iqn., eui. or naa.; both have 223 bytes at most"
+                )
+            })?);
         }
     }
     Ok((!names.is_empty()).then_some((hosts, initiators)))
