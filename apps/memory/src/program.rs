@@ -29,7 +29,7 @@ const EM_X86_64: u16 = 62;
 pub(crate) enum ProgramError {
     #[error("{0}: not found; check the name, or give its path")]
     NotFound(String),
-    #[error("{}: cannot be executed: {source}; check its permissions", path.display())]
+    #[error("{}: cannot be executed: {source}; {}", path.display(), unusable(source))]
     NotExecutable { path: PathBuf, source: io::Error },
     #[error(
         "{}: it is not for a 64-bit x86 processor, the only kind whose programs --engine arena \
@@ -37,6 +37,15 @@ pub(crate) enum ProgramError {
         path.display()
     )]
     Foreign { path: PathBuf },
+}
+
+// What to do about a file that cannot be executed.
+fn unusable(why: &io::Error) -> &'static str {
+    match why.kind() {
+        io::ErrorKind::PermissionDenied => "if it is a program, chmod +x makes it one that can be",
+        io::ErrorKind::IsADirectory => "give a program and its arguments after --",
+        _ => "check the path and its permissions",
+    }
 }
 
 impl Classed for ProgramError {

@@ -68,17 +68,19 @@ pub enum ParseError {
         /// What it was read as.
         quantity: Quantity,
     },
-    /// A local memory of less than one page, most often a percentage without its sign.
+    /// Less than one page, most often a percentage or a size without its unit.
     #[error(
-        "\"{value}\": a local memory of less than one page of 4096 bytes holds nothing; \
-         write a share such as 25% or a size such as 512MiB"
+        "\"{value}\": {quantity} of less than one page of 4096 bytes holds nothing; write e.g. {}",
+        .quantity.example()
     )]
     BelowOnePage {
         /// The text as given.
         value: String,
+        /// What it was read as.
+        quantity: Quantity,
     },
     /// Not one of a fixed set of words.
-    #[error("\"{value}\": unknown {quantity}; use {}", .quantity.syntax())]
+    #[error("\"{value}\": not {quantity}; use {}", .quantity.syntax())]
     UnknownWord {
         /// The text as given.
         value: String,
@@ -144,7 +146,7 @@ impl Quantity {
             Self::Time => "5us",
             Self::Fraction => "25%",
             Self::LocalSize => "25% or 512MiB",
-            Self::ShareOf => "peak",
+            Self::ShareOf => "peak or 512MiB",
             Self::LinkMode => "full-duplex",
             Self::Money => "2400",
             Self::Count => "50k",
@@ -173,8 +175,8 @@ impl fmt::Display for Quantity {
             Self::Time => "a time",
             Self::Fraction => "a fraction",
             Self::LocalSize => "a local memory",
-            Self::ShareOf => "whole of a share",
-            Self::LinkMode => "link mode",
+            Self::ShareOf => "the whole of a share",
+            Self::LinkMode => "a kind of link",
             Self::Money => "a price",
             Self::Count => "a count",
         })

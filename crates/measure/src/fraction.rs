@@ -210,7 +210,10 @@ impl FromStr for ShareOf {
             other => other,
         })?;
         if bytes < Bytes::PAGE {
-            return Err(ParseError::BelowOnePage { value: text.to_owned() });
+            return Err(ParseError::BelowOnePage {
+                value: text.to_owned(),
+                quantity: Quantity::ShareOf,
+            });
         }
         Ok(Self::Bytes(bytes))
     }
@@ -238,7 +241,10 @@ impl FromStr for LocalSize {
         let bytes = Bytes::from_measured(&measured)?;
         match bytes.get() {
             0 => Err(measured.zero()),
-            1..PAGE_BYTES => Err(ParseError::BelowOnePage { value: text.to_owned() }),
+            1..PAGE_BYTES => Err(ParseError::BelowOnePage {
+                value: text.to_owned(),
+                quantity: Quantity::LocalSize,
+            }),
             _ => Ok(Self::Bytes(bytes)),
         }
     }
@@ -281,7 +287,7 @@ mod tests {
         let refused = |text: &str| text.parse::<ShareOf>().unwrap_err().to_string();
         assert_eq!(
             refused("most"),
-            "\"most\": unknown whole of a share; use live, peak or a size such as 512MiB"
+            "\"most\": not the whole of a share; use live, peak or a size such as 512MiB"
         );
         assert!(refused("10").contains("less than one page"), "{}", refused("10"));
         let is_share = |text: &str| text.parse::<LocalSize>().unwrap().is_share();
@@ -350,7 +356,7 @@ mod tests {
             (
                 "25",
                 "\"25\": a local memory of less than one page of 4096 bytes holds nothing; \
-                 write a share such as 25% or a size such as 512MiB",
+                 write e.g. 25% or 512MiB",
             ),
             (
                 "half",

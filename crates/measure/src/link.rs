@@ -434,7 +434,7 @@ mod tests {
         }
         assert_eq!(
             "dime".parse::<LinkMode>().unwrap_err().to_string(),
-            "\"dime\": unknown link mode; use full-duplex, half-duplex or per-fault"
+            "\"dime\": not a kind of link; use full-duplex, half-duplex or per-fault"
         );
     }
 

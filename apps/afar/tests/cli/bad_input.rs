@@ -8,7 +8,7 @@ const CASES: [(&[&str], &str); 47] = [
     (&["--local", "0"], "--local: \"0\": a local memory must be more than zero"),
     (&["--local", "0%"], "--local: \"0%\": a fraction must be more than zero"),
     (&["--local", "130%"], "--local: \"130%\": a fraction can be at most 100%"),
-    (&["--local", "25"], "write a share such as 25% or a size such as 512MiB"),
+    (&["--local", "25"], "4096 bytes holds nothing; write e.g. 25% or 512MiB"),
     (&["--local", "5 parsecs"], "unknown unit \"parsecs\""),
     (&["--local=-1MiB"], "--local: \"-1MiB\": a local memory cannot be negative"),
     (&["--local", "512MiB", "--of", "2GiB"], "leave out --of"),
