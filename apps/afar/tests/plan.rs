@@ -215,9 +215,12 @@ fn waiting_and_requirements() {
     refused(&["latency", "--set", "sharing.load=100%"], "a load of 100.0 % never ends");
     refused(
         &["latency", "--requirement", &file("x.json", "{")],
-        "x.json: this is no requirement: EOF",
+        "x.json: it cannot be read as a record: EOF",
     );
-    refused(&["latency", "--requirement", &file("y.json", "{}")], "this is no requirement");
+    refused(
+        &["latency", "--requirement", &file("y.json", "{}")],
+        "it is no record of afar, not of \"afar.requirement/",
+    );
     let printed = file("latency.toml", &answer(&["latency", "--print"]));
     assert_eq!(record::<RoundTrips>(&["latency", &printed]), record(&["latency"]));
 }

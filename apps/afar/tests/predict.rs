@@ -102,7 +102,7 @@ fn bad_input_is_one_sentence() {
     let cases: [(&[&str], i32, &str); 6] = [
         (&["predict"], 2, "PROGRAM"),
         (&["predict", "/nowhere"], 2, "check the path"),
-        (&["predict", "/dev/null"], 2, "it may be cut short"),
+        (&["predict", "/dev/null"], 2, "it is no Parquet file; give one, such as --record"),
         (&["predict", "--local", "0%", "/dev/null"], 2, "more than zero"),
         (&["predict", "--of", "1GiB", "--local", "1MiB", "/dev/null"], 2, "not a share"),
         (&["predict", "--", "/no/such/program"], 127, "not found"),

@@ -76,7 +76,13 @@ pub enum RunError {
         /// The schema that this program reads.
         expected: &'static str,
     },
-    /// The text is not JSON, or a field is missing or of the wrong type.
+    /// The text does not begin as JSON does.
+    #[error("it is no JSON, so it is no record \"{expected}\"; give what --json has written")]
+    NotJson {
+        /// The schema that this program reads.
+        expected: &'static str,
+    },
+    /// The text ends early, or a field is missing or of the wrong type.
     #[error("the record cannot be read as \"{expected}\": {source}; it may be cut short")]
     Malformed {
         /// The schema that this program reads.
@@ -325,6 +331,9 @@ impl<R: Results> Run<R> {
     /// first, whatever else may differ.
     pub fn from_json(text: &str) -> Result<Self, RunError> {
         let expected = R::SCHEMA;
+        if !text.trim_start().starts_with('{') {
+            return Err(RunError::NotJson { expected });
+        }
         let malformed = |source| RunError::Malformed { expected, source };
         let header: Header = serde_json::from_str(text).map_err(malformed)?;
         match header.schema {
@@ -612,6 +621,10 @@ mod tests {
             error("{}"),
             "the record has no \"schema\" field, so it was not written by afar; \
              \"afar.run/2\" is wanted"
+        );
+        assert_eq!(
+            error("root:x:0"),
+            "it is no JSON, so it is no record \"afar.run/2\"; give what --json has written"
         );
         let cut_short = &GOLDEN[..GOLDEN.len() / 2];
         assert!(error(cut_short).starts_with("the record cannot be read as \"afar.run/2\": EOF"));

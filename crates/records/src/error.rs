@@ -10,7 +10,10 @@ pub enum RecordError {
     /// The faults are those of a run from which nothing is to be concluded, and why.
     #[error("{0}; nothing is concluded from its faults")]
     Invalid(String),
-    /// The file is not a Parquet file or ends early.
+    /// The file does not begin as Parquet does.
+    #[error("read the record: it is no Parquet file; give one, such as --record writes")]
+    NotParquet,
+    /// The file is damaged or ends early.
     #[error("read the record: {0}; it may be cut short")]
     Read(#[source] parquet::errors::ParquetError),
     /// The file is a Parquet file with other columns.

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
 use parquet::errors::Result as ParquetResult;
-use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::file::reader::{FileReader, RowGroupReader};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 
 use crate::RecordError;
 use crate::flow::{FlowExchange, FlowRow, FlowStart, SCHEMA};
-use crate::reader::{has_column, take};
+use crate::reader::{has_column, open, take};
 use crate::writer::{GROUP_ROWS, properties, put};
 
 /// Writes flows as a Parquet file that carries `notes` (key and value) in its footer.
@@ -65,7 +65,7 @@ fn write_group<W: Write + Send>(
 /// # Errors
 /// When it is not a Parquet file, is cut short, lacks one of them, or has another exchange.
 pub fn read_flows(file: File) -> Result<Vec<FlowStart>, RecordError> {
-    let file = SerializedFileReader::new(file).map_err(RecordError::Read)?;
+    let file = open(file)?;
     let mut flows = Vec::new();
     for index in 0..file.num_row_groups() {
         let group = file.get_row_group(index).map_err(RecordError::Read)?;
@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(read_flows(File::open(&name).unwrap()).unwrap(), flows);
         std::fs::write(&name, "start_ps,src\n").unwrap();
         let refused = read_flows(File::open(&name).unwrap());
-        assert!(matches!(refused, Err(RecordError::Read(_))));
+        assert!(matches!(refused, Err(RecordError::NotParquet)));
         std::fs::remove_file(&name).unwrap();
     }
 

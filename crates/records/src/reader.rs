@@ -1,6 +1,7 @@
 //! Reading faults back.
 
 use std::fs::File;
+use std::os::unix::fs::FileExt;
 
 use parquet::column::reader::get_typed_column_reader;
 use parquet::data_type::{BoolType, ByteArrayType, DataType, Int32Type, Int64Type};
@@ -15,13 +16,25 @@ pub struct FaultReader {
     next_group: usize,
 }
 
+/// Opens a Parquet file, which begins with four letters of its own.
+///
+/// # Errors
+/// When it does not, or is cut short.
+pub(crate) fn open(file: File) -> Result<SerializedFileReader<File>, RecordError> {
+    let mut head = [0; 4];
+    if file.read_exact_at(&mut head, 0).is_err() || head != *b"PAR1" {
+        return Err(RecordError::NotParquet);
+    }
+    SerializedFileReader::new(file).map_err(RecordError::Read)
+}
+
 impl FaultReader {
     /// Reads the footer of `file`.
     ///
     /// # Errors
     /// When it is not a Parquet file, or nothing is to be concluded from its faults.
     pub fn new(file: File) -> Result<Self, RecordError> {
-        let file = SerializedFileReader::new(file).map_err(RecordError::Read)?;
+        let file = open(file)?;
         let reader = Self { file, next_group: 0 };
         match reader.note(INVALID) {
             Some(why) => Err(RecordError::Invalid(why.to_owned())),

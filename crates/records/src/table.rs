@@ -8,12 +8,13 @@ use parquet::basic::{Compression, ConvertedType, Repetition, Type as Physical, Z
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
-use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::reader::FileReader;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::record::Field;
 use parquet::schema::types::Type;
 
 use crate::RecordError;
+use crate::reader::open;
 
 /// Values of one column.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +36,10 @@ const TEXT_MAX: usize = 4 << 30;
 /// # Errors
 /// When it is no Parquet file, has columns that are no single values, or is too large.
 pub fn read_table(file: File) -> Result<String, RecordError> {
-    let file = SerializedFileReader::new(file).map_err(RecordError::Table)?;
+    let file = open(file).map_err(|error| match error {
+        RecordError::Read(source) => RecordError::Table(source),
+        other => other,
+    })?;
     let schema = file.metadata().file_metadata().schema();
     let fields = schema.get_fields();
     if fields.len() > COLUMNS_MAX {

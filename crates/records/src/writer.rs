@@ -262,8 +262,8 @@ mod tests {
     fn other_files_are_refused() {
         let mut text = scratch();
         text.write_all(b"time,page\n1,2\n").unwrap();
-        assert!(matches!(FaultReader::new(text), Err(RecordError::Read(_))));
-        assert!(matches!(FaultReader::new(scratch()), Err(RecordError::Read(_))));
+        assert!(matches!(FaultReader::new(text), Err(RecordError::NotParquet)));
+        assert!(matches!(FaultReader::new(scratch()), Err(RecordError::NotParquet)));
     }
 
     #[test]

@@ -14,16 +14,23 @@ pub trait Record: Serialize + DeserializeOwned {
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The text is no JSON, or a field is missing, unknown or of another type.
-    #[error("{0}")]
+    #[error("it cannot be read as a record: {0}")]
     Json(#[from] serde_json::Error),
     /// The record is of another kind or version.
-    #[error("this is a record of \"{found}\", not of \"{wanted}\"")]
+    #[error("{}, not of \"{wanted}\"", kind(found))]
     Schema {
         /// The schema that the record names; empty if it names none.
         found: String,
         /// The schema of the type that was to be read.
         wanted: &'static str,
     },
+}
+
+fn kind(found: &str) -> String {
+    match found {
+        "" => "it does not say of which kind it is: it is no record of afar".to_owned(),
+        found => format!("it is a record of \"{found}\""),
+    }
 }
 
 /// The record as indented JSON that ends with a line feed; its schema comes first.

@@ -84,9 +84,7 @@ fn requirement(path: &Path) -> Result<Target, DocumentError> {
     let wrong = |what: String| source.wrong(&(0..0), what);
     let record: Requirements = results::read(&source.text).map_err(|error| DocumentError::At {
         place: source.name.clone(),
-        message: format!(
-            "this is no requirement: {error}; give what afar sweep --find --json has printed"
-        ),
+        message: format!("{error}; give what afar sweep --find --json has printed"),
     })?;
     let none = || wrong("no round trip was found to be short enough".to_owned());
     let found = record.requirements.iter().find(|one| one.axis == "rtt").ok_or_else(none)?;

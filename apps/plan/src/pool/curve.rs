@@ -85,9 +85,7 @@ fn curve(source: &Source, all: Vec<Point>, held: &[(&str, &str)]) -> Result<Curv
 fn of_record(source: &Source) -> Result<Vec<Point>, DocumentError> {
     let record: Findings = results::read(&source.text).map_err(|error| DocumentError::At {
         place: source.name.clone(),
-        message: format!(
-            "this is no record of a sweep: {error}; give what afar sweep --json has written"
-        ),
+        message: format!("{error}; give what afar sweep --json has written"),
     })?;
     let mut points = Vec::new();
     for (at, cell) in record.cells.iter().enumerate() {
