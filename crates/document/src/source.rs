@@ -66,8 +66,8 @@ impl Source {
     /// With the place of the first thing that is wrong.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, DocumentError> {
         toml::from_str(&self.text).map_err(|error| {
-            let words: Vec<&str> = error.message().split_whitespace().collect();
-            self.wrong(&error.span().unwrap_or(0..0), words.join(" "))
+            let message = toml_text::told(&self.text, error.message());
+            self.wrong(&error.span().unwrap_or(0..0), message)
         })
     }
 

@@ -19,9 +19,28 @@ pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Wrong> {
     toml::from_str(text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start).min(text.len());
         let line = text[..at].matches('\n').count() + 1;
-        let words: Vec<&str> = error.message().split_whitespace().collect();
-        Wrong { line, message: words.join(" ") }
+        Wrong { line, message: told(text, error.message()) }
     })
+}
+
+/// What the parser says of a text, on one line, with what to do where it does not say that itself.
+#[must_use]
+pub fn told(text: &str, message: &str) -> String {
+    if text.trim_start().starts_with('{') {
+        return "this is JSON, and TOML is wanted; a record of afar is no such file".to_owned();
+    }
+    let words: Vec<&str> = message.split_whitespace().collect();
+    let message = words.join(" ");
+    let remedy = match () {
+        () if message.ends_with("expected a sequence") => {
+            "; give a list: values in brackets, separated by commas"
+        }
+        () if text.parse::<toml::Table>().is_err() => {
+            "; this is no TOML: write KEY = VALUE, texts in quotes, and [TABLE] above its keys"
+        }
+        () => "",
+    };
+    message + remedy
 }
 
 /// `file:line:column` of a place in its text, each from 1.
@@ -31,4 +50,30 @@ pub fn place(name: &str, text: &str, at: usize) -> String {
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next().map_or(0, |text| text.chars().count()) + 1;
     format!("{name}:{line}:{column}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Document {
+        #[expect(dead_code, reason = "it is only read")]
+        rtt: Vec<String>,
+    }
+
+    #[test]
+    fn what_is_wrong_has_a_remedy() {
+        for (text, wanted) in [
+            ("{\n\"schema\": \"afar.run/2\"}", "this is JSON, and TOML is wanted"),
+            ("rtt = \"5us\"", "expected a sequence; give a list: values in brackets"),
+            ("root:x:0", "; this is no TOML: write KEY = VALUE"),
+            ("rrt = []", "unknown field `rrt`, expected `rtt`"),
+        ] {
+            let Wrong { message, .. } = parse::<Document>(text).expect_err(text);
+            assert!(message.contains(wanted), "{text}: {message}");
+            assert!(!message.contains('\n'), "{message}");
+        }
+    }
 }

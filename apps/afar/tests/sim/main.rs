@@ -128,7 +128,7 @@ fn a_record_runs_again() {
     assert_eq!(first["settings"]["unscheduled"], "4");
     assert_eq!(json(&[&path, "--seed", "9"])["settings"]["seed"], "9");
     let other = file("other.json", "{}");
-    refused(&[&other], "other.json: this is no record: ");
+    refused(&[&other], "other.json: it ");
     refused(&["--transport", "homa", "--window", "3"], "--window: it says nothing with transport");
     let published = ["--variant", "as-published-2016", "--timeout", "1us"];
     refused(&published, "--timeout: it says nothing with variant as-published-2016");

@@ -81,8 +81,8 @@ fn csv(name: &str, text: &str, host_count: u32) -> Result<Vec<Flow>, SimError> {
     let is_note = |row: &Row| row.cells().next().is_some_and(|cell| cell.1.starts_with('#'));
     let mut lines = rows(text).filter(|row| !is_note(row));
     let Some(first) = lines.next() else { return Ok(Vec::new()) };
-    let header = header(&first).ok_or_else(|| {
-        wrong(first.at, format!("the first line has no names of columns; it needs {COLUMNS}"))
+    let header = header(&first).map_err(|missing| {
+        wrong(first.at, format!("the first line names no column {missing}; it needs {COLUMNS}"))
     })?;
     let mut flows = Vec::new();
     for line in lines {
@@ -123,14 +123,18 @@ fn csv(name: &str, text: &str, host_count: u32) -> Result<Vec<Flow>, SimError> {
     Ok(flows)
 }
 
-fn header(line: &Row) -> Option<Header> {
+// Where each column is, by the first line; the name of one that is missing.
+fn header(line: &Row) -> Result<Header, &'static str> {
     let names: Vec<&str> = line.cells().map(|(_, name)| name).collect();
     let place = |name: &str| names.iter().position(|other| *other == name);
     let starts = [("start_ps", 1.0), ("start_ns", 1e3), ("start_us", 1e6)];
-    let (start, unit_ps) =
-        starts.into_iter().find_map(|(name, unit_ps)| Some((place(name)?, unit_ps)))?;
-    let places = [start, place("src")?, place("dst")?, place("bytes")?];
-    Some(Header { places, exchange: place("exchange"), unit_ps })
+    let (start, unit_ps) = starts
+        .into_iter()
+        .find_map(|(name, unit_ps)| Some((place(name)?, unit_ps)))
+        .ok_or("start_ps")?;
+    let needed = |name: &'static str| place(name).ok_or(name);
+    let places = [start, needed("src")?, needed("dst")?, needed("bytes")?];
+    Ok(Header { places, exchange: place("exchange"), unit_ps })
 }
 
 #[expect(
@@ -212,7 +216,9 @@ mod tests {
         let read = csv("f", "start_us,src,dst,bytes,exchange\n1.5,0,1,100,read\n", 2).unwrap();
         assert_eq!(read, [Flow { exchange: Exchange::Read, ..flow }]);
         let said = |text: &str| csv("f", text, 4).unwrap_err().to_string();
-        assert!(said("src,dst\n0,1").starts_with("f:1:1: the first line has no names"));
+        assert!(said("src,dst\n0,1").starts_with("f:1:1: the first line names no column start_ps"));
+        let source = "start_us,source,destination,bytes\n0,1,2,5";
+        assert!(said(source).starts_with("f:1:1: the first line names no column src; it needs"));
         assert_eq!(
             said("start_ps,src,dst,bytes\n0,1,9,5"),
             "f:2:5: there is no host 9; hosts are 0 to 3"

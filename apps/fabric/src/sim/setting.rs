@@ -237,9 +237,8 @@ impl Experiment {
     /// If it is none.
     pub(crate) fn of_record(name: &str, text: &str) -> Result<Self, SimError> {
         let wrong = |message: String| SimError::at(name, message);
-        let record: Simulation = results::read(text).map_err(|error| {
-            wrong(format!("this is no record: {error}; give what afar sim --json has written"))
-        })?;
+        let record: Simulation = results::read(text)
+            .map_err(|error| wrong(format!("{error}; give what afar sim --json has written")))?;
         let mut axes = BTreeMap::new();
         for (key, text) in record.settings {
             let knob = known(&key).map_err(wrong)?;
@@ -313,8 +312,8 @@ fn parse(
     let wrong =
         |at: usize, message: String| SimError::at(toml_text::place(name, text, at), message);
     let document = DeTable::parse(text).map_err(|error| {
-        let words: Vec<&str> = error.message().split_whitespace().collect();
-        wrong(error.span().map_or(0, |span| span.start), words.join(" "))
+        let message = toml_text::told(text, error.message());
+        wrong(error.span().map_or(0, |span| span.start), message)
     })?;
     for (key, value) in document.get_ref() {
         let knob = known(key.get_ref()).map_err(|message| wrong(key.span().start, message))?;

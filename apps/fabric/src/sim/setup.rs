@@ -243,7 +243,8 @@ fn size(settings: &Settings) -> Result<u64, SimError> {
 fn percent(settings: &Settings) -> Result<u64, SimError> {
     let text = settings.text("load");
     let over = || {
-        let message = format!("\"{text}\": links carry 1 to 99 %, by whole ones; write 60% or 0.6");
+        let message =
+            format!("\"{text}\": links carry 1 to 99 %, in whole percents; write 60% or 0.6");
         settings.wrong("load", message)
     };
     let load: Fraction = text.parse().map_err(|_| over())?;
