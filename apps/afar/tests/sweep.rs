@@ -212,7 +212,13 @@ fn runs_that_fail_are_reported_and_the_rest_goes_on() {
         ("fails", "60s", "echo oh no; exit 3", "exit status: 3: oh no"),
         // Runs without afar end well before.
         ("hangs", "4s", "sleep 1000", "it took longer than 4 s"),
-        ("silent", "60s", "exec true", "it printed no figure above 0: it printed nothing"),
+        (
+            "silent",
+            "60s",
+            "exec true",
+            "it printed no figure above 0 that metric.pattern \"figure ([0-9]+)\" finds: it \
+             printed nothing",
+        ),
     ];
     for (name, timeout, spoiler, why) in cases {
         let experiment = spoilt(name, timeout, spoiler, pattern);
@@ -418,7 +424,18 @@ fn bad_input_is_one_sentence_and_starts_nothing() {
     refused("bad-0", least, &[], "matrix has no values; give some, or use --find");
     refused("bad-1", "[wrkload]", &[], "line 1: unknown field `wrkload`");
     refused("bad-2", &format!("{least}[matrix]\nlocal = [\"0\"]"), &[], "matrix.local: \"0\"");
-    refused("bad-3", least, &["--find", "5"], "--find 5: give a share above 0, such as 5%");
+    refused(
+        "bad-3",
+        least,
+        &["--find", "5"],
+        "--find 5: give a share above 0 with its sign, such as 5%",
+    );
+    let empty = format!("{least}[matrix]\nlocal = []");
+    refused("bad-5", &empty, &[], "line 4: an empty list; give values, or leave the key out");
+    let gone = "[workload]\ncommand = [\"no-such-program\"]\n[matrix]\nrtt = [\"5us\"]";
+    refused("bad-6", gone, &[], "workload.command: no-such-program: not found on this machine");
+    let text = format!("{least}[matrix]\nrtt = [\"5us\"]");
+    refused("bad-7", &text, &["-o", "/dev/null"], "/dev/null: File exists (os error 17); it is no");
     let file = Path::new("/no/such/experiment.toml");
     let words = [env!("CARGO_BIN_EXE_afar"), "sweep", file.to_str().expect("text")];
     let ended = Launch::new(words).run().expect(2, "a missing file");

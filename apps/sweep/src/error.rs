@@ -21,12 +21,18 @@ pub(crate) enum SweepError {
     Start(#[from] sys::Error),
     #[error("--json - and --csv -: give one of them a file; only one can be on standard output")]
     TwoAnswers,
-    #[error("--find {0}: give a share above 0, such as 5%")]
+    #[error("--find {0}: give a share above 0 with its sign, such as 5%")]
     Bound(String),
     #[error(transparent)]
     Gate(#[from] GateError),
     #[error("{}: matrix has no values; give some, or use --find", path.display())]
     NoMatrix { path: PathBuf },
+    #[error(
+        "{}: {key}: {name}: not found on this machine; check the name, give its path, or install \
+         it",
+        path.display()
+    )]
+    NoProgram { path: PathBuf, key: &'static str, name: String },
     #[error("--find --on {0}: a search decides each run by those before; run it with --on local")]
     FindElsewhere(Place),
     #[error(

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use experiment::noise::Tolerance;
 use measure::{Duration, Fraction, LinkMode, LocalSize, ShareOf};
 use paging::PolicyKind;
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 use document::toml_text;
 use document::{Bandwidth, delay};
@@ -119,24 +120,24 @@ impl Better {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Matrix {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "values")]
     engine: Vec<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "values")]
     local: Vec<String>,
     /// What shares of local memory are shares of.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "values")]
     of: Vec<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "values")]
     rtt: Vec<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "values")]
     bandwidth: Vec<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "values")]
     policy: Vec<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "values")]
     prefetch: Vec<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "values")]
     link: Vec<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "values")]
     profile: Vec<String>,
 }
 
@@ -274,21 +275,20 @@ impl Sweep {
             (None, _) => return Err("workload.ready_… is for servers; give a load too".to_owned()),
         }
         if self.repetitions == 0 {
-            return Err("repetitions = 0: at least 1".to_owned());
+            return Err("repetitions = 0: give at least 1".to_owned());
         }
         if self.attempts == 0 {
-            return Err("attempts = 0: at least 1".to_owned());
+            return Err("attempts = 0: give at least 1".to_owned());
         }
         if self.metric.pattern.is_some() && self.metric.json.is_some() {
-            return Err("metric.pattern and metric.json: give one of them".to_owned());
+            return Err("metric.pattern and metric.json: give only one of them".to_owned());
         }
         if let Some(pattern) = &self.metric.pattern {
-            let regex = regex::Regex::new(pattern)
-                .map_err(|error| format!("metric.pattern: {}", squeeze(&error.to_string())))?;
+            let regex = regex::Regex::new(pattern).map_err(|error| no_pattern(pattern, &error))?;
             if regex.captures_len() != 2 {
-                return Err(
-                    "metric.pattern: put the figure, and nothing else, in parentheses".to_owned()
-                );
+                return Err(format!(
+                    "metric.pattern: {pattern:?}: put the figure, and nothing else, in parentheses"
+                ));
             }
         }
         let timeout = self.timeout.parse::<Duration>();
@@ -376,8 +376,20 @@ fn check_value(axis: &str, value: &str) -> Result<(), String> {
     }
 }
 
-fn squeeze(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+// The last line of the parser says what is wrong, those above where, which needs several lines.
+fn no_pattern(pattern: &str, error: &regex::Error) -> String {
+    let text = error.to_string();
+    let what = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
+    format!("metric.pattern: {pattern:?} is no regular expression: {what}")
+}
+
+// A list that is there has values: without its key, there is no such axis.
+fn values<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let values = Vec::deserialize(deserializer)?;
+    match values.is_empty() {
+        true => Err(D::Error::custom("an empty list; give values, or leave the key out")),
+        false => Ok(values),
+    }
 }
 
 #[cfg(test)]
@@ -428,10 +440,14 @@ mod tests {
         assert!(with("load = [\"x\"]").starts_with("workload.load needs one of ready_text"));
         assert!(with("ready_tcp = \"x:1\"").contains("is for servers"));
         assert!(
-            with("[metric]\npattern = \"a(\"").starts_with("metric.pattern: regex parse error")
+            with("[metric]\npattern = \"a(\"")
+                .starts_with("metric.pattern: \"a(\" is no regular expression: unclosed group")
         );
         assert!(with("[metric]\npattern = \"a\"").contains("in parentheses"));
-        assert!(with("[metric]\npattern = \"(a)\"\njson = \"/a\"").contains("give one of them"));
+        assert!(with("[matrix]\nlocal = []").contains("an empty list; give values"));
+        assert!(
+            with("[metric]\npattern = \"(a)\"\njson = \"/a\"").contains("give only one of them")
+        );
         assert!(
             refused("repetitions = 0\n[workload]\ncommand = [\"true\"]").contains("at least 1")
         );

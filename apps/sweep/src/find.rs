@@ -397,6 +397,7 @@ mod tests {
             looks: looks(sweep.repetitions),
             line: None,
             quiet: true,
+            told: std::collections::HashMap::new(),
         });
         std::fs::remove_dir_all(&directory).expect("it is ours");
         answer.unwrap_or_else(|_| panic!("nothing has to run"))

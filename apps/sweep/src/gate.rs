@@ -13,7 +13,7 @@ const RUNS_MIN: u32 = 5;
 /// Why there is no gate.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum GateError {
-    #[error("--fail-above {0}: give a share above 0, such as 5%")]
+    #[error("--fail-above {0}: give a share above 0 with its sign, such as 5%")]
     Bound(String),
     #[error("--fail-above {0}: repetitions = {1} decides nothing; set at least {RUNS_MIN}")]
     TooFew(String, u32),

@@ -19,6 +19,7 @@ mod machines;
 mod matrix;
 mod plan;
 mod points;
+mod programs;
 mod progress;
 mod row;
 mod sweeping;
@@ -28,6 +29,7 @@ mod trial;
 mod trouble;
 mod whole;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -90,9 +92,12 @@ pub fn sweep(flags: &SweepFlags) -> Result<ExitCode, Failure> {
     };
     let Some(answer) = answer else {
         terminal::say(&format!(
-            "afar sweep: interrupted; {} runs are kept in {}, and the same command goes on \
-             from there\n",
-            rows.len(),
+            "afar sweep: interrupted; {} kept in {}, and the same command goes on from there\n",
+            if rows.len() == 1 {
+                "1 run is".to_owned()
+            } else {
+                format!("{} runs are", rows.len())
+            },
             directory.display()
         ));
         return Ok(Class::Interrupted.into());
@@ -114,6 +119,9 @@ fn here(
     bound: Option<f64>,
     signals: &Signals,
 ) -> Result<Ran, Failure> {
+    if !directory.join(journal::HEADER).exists() {
+        check_programs(flags, sweep)?;
+    }
     let _measuring = Measuring::begin().map_err(SweepError::from)?;
     clear_scratch();
     let afar = launch::program();
@@ -131,6 +139,7 @@ fn here(
         looks: find::looks(sweep.repetitions),
         line: if flags.quiet { None } else { Line::if_watched() },
         quiet: flags.quiet,
+        told: HashMap::new(),
     };
     let done = match bound {
         None => run.matrix(cells),
@@ -159,6 +168,14 @@ fn elsewhere(
     let is_whole = dispatch::send(&points, signals, line).map_err(SweepError::from)?;
     journal.read_on().map_err(SweepError::from)?;
     Ok((journal.rows, is_whole.then_some(None)))
+}
+
+/// Before the first run: none could have a figure. Later, runs may be there already.
+fn check_programs(flags: &SweepFlags, sweep: &Sweep) -> Result<(), SweepError> {
+    programs::missing(sweep).map_or(Ok(()), |(key, name)| {
+        let (path, name) = (flags.experiment.clone(), name.to_owned());
+        Err(SweepError::NoProgram { path, key, name })
+    })
 }
 
 /// A search compares every run with every other.

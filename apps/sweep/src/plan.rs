@@ -45,14 +45,22 @@ pub(crate) fn search(sweep: &Sweep, bound: &str, rows: &[Row]) -> String {
     out + &settings(sweep) + &time(sweep, rows, left.map(|runs| runs.max(0.0)))
 }
 
+// With quotes where a shell needs them.
+fn as_typed(words: &[String]) -> String {
+    let is_plain = |word: &str| !word.is_empty() && !word.contains(char::is_whitespace);
+    let words = words.iter();
+    let quoted = words.map(|word| if is_plain(word) { word.clone() } else { format!("'{word}'") });
+    quoted.collect::<Vec<_>>().join(" ")
+}
+
 fn settings(sweep: &Sweep) -> String {
     let workload = &sweep.workload;
-    let load = workload.load.as_ref().map(|load| format!("load: {}\n", load.join(" ")));
+    let load = workload.load.as_ref().map(|load| format!("load: {}\n", as_typed(load)));
     let metric = sweep.metric.pattern.as_ref().or(sweep.metric.json.as_ref());
     format!(
         "command: {}\n{}metric: {} ({} is better)\nseed {}, attempts {}, others at most {}, stolen \
          at most {}, a run takes at most {}\n",
-        workload.command.join(" "),
+        as_typed(&workload.command),
         load.unwrap_or_default(),
         metric.map_or("wall time", |metric| metric),
         sweep.metric.better.word(),

@@ -1,5 +1,7 @@
 //! Runs on this machine, one after another: those of a matrix, or those of a search.
 
+use std::collections::HashMap;
+
 use console::{Failure, Line, terminal};
 use experiment::journal::{Header, Journal};
 use experiment::{Looks, stats};
@@ -41,6 +43,8 @@ pub(crate) struct Sweeping<'a> {
     pub(crate) looks: Looks,
     pub(crate) line: Option<Line>,
     pub(crate) quiet: bool,
+    /// Why the last run of a cell had no figure, so that nobody reads that twice.
+    pub(crate) told: HashMap<String, String>,
 }
 
 impl Sweeping<'_> {
@@ -192,6 +196,8 @@ impl Sweeping<'_> {
         let trouble = self.trials.keep(cell, block, &mut self.journal)?;
         if let Some(why) = trouble.filter(|_| !self.quiet) {
             let (name, block) = (cell.name(), block + 1);
+            let before = self.told.insert(name.clone(), why.clone());
+            let why = if before.as_ref() == Some(&why) { "the same again" } else { &why };
             terminal::say(&format!("afar sweep: {name}, block {block}: {why}\n"));
         }
         Ok(())

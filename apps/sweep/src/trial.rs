@@ -343,7 +343,16 @@ fn figure(metric: &Metric, started: &Started, elapsed: Duration) -> Result<f64, 
         Some(elapsed.as_secs_f64())
     };
     let found = found.filter(|figure| figure.is_finite() && *figure > 0.0);
-    found.ok_or_else(|| Trouble::Failed(format!("it printed no figure above 0: {}", said(started))))
+    found.ok_or_else(|| Trouble::Failed(no_figure(metric, &said(started))))
+}
+
+fn no_figure(metric: &Metric, said: &str) -> String {
+    let how = match (&metric.pattern, &metric.json) {
+        (Some(pattern), _) => format!(" that metric.pattern {pattern:?} finds"),
+        (None, Some(pointer)) => format!(" at metric.json {pointer:?}"),
+        (None, None) => String::new(),
+    };
+    format!("it printed no figure above 0{how}: {said}")
 }
 
 fn further(metric: &Metric, started: &Started) -> Vec<Option<f64>> {

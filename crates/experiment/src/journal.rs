@@ -34,7 +34,7 @@ const DIGITS: usize = 32;
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// A file cannot be read or written.
-    #[error("{}: {source}; check the path and the space left on its disk", path.display())]
+    #[error("{}: {source}; {}", path.display(), remedy(source))]
     File {
         /// The file or directory.
         path: PathBuf,
@@ -118,6 +118,20 @@ pub struct Journal<R> {
     /// The runs that are on the disk: those that were there by block and cell, then the others in
     /// the order of their ends.
     pub rows: Vec<R>,
+}
+
+// What to do about a directory of results that cannot be used.
+fn remedy(why: &io::Error) -> &'static str {
+    match why.kind() {
+        io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
+            "it is no directory; give one, or a name that nothing has yet"
+        }
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            "give a directory in which you may read and write"
+        }
+        io::ErrorKind::NotFound => "check the path",
+        _ => "check the path and the space left on its disk",
+    }
 }
 
 fn failed(path: &Path) -> impl FnOnce(io::Error) -> JournalError {

@@ -38,7 +38,11 @@ fn what_cannot_be_watched_is_refused_in_one_sentence() {
             "check the address, and that afar serve was started with --metrics",
         ),
         (vec!["--port".to_owned(), port], 2, "give another --port, or none for any that is free"),
-        (vec!["--bound".to_owned(), "5".to_owned()], 2, "give a share above 0, such as 5%"),
+        (
+            vec!["--bound".to_owned(), "5".to_owned()],
+            2,
+            "give a share above 0 with its sign, such as 5%",
+        ),
     ];
     for (words, status, wanted) in cases {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
