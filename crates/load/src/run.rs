@@ -19,7 +19,7 @@ const FILL_DEPTH: u32 = 32;
 #[non_exhaustive]
 pub enum LoadError {
     /// The server does not let anybody in.
-    #[error("connect to {address}: {source}")]
+    #[error("connect to {address}: {source}; check the address, and that a server listens there")]
     Connect {
         /// Where.
         address: String,
