@@ -12,9 +12,9 @@ use super::source::SourceError;
 pub(crate) enum ReportError {
     #[error(transparent)]
     Source(#[from] SourceError),
-    #[error("--bound {0}: give a share above 0, such as 5%")]
+    #[error("--bound {0}: give a share above 0 with its sign, such as 5%")]
     Bound(String),
-    #[error("--compare: {0} records were given; give two of the same kind")]
+    #[error("--compare: give two records of the same kind, not {0}")]
     Count(usize),
     #[error("--compare: {} is a {one} record and {} a {other} record; give two of the same kind",
         paths[0].display(), paths[1].display())]

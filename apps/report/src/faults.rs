@@ -10,8 +10,8 @@ use console::layout::count;
 
 /// Faults that are read; a record may have any number.
 const FAULTS_MAX: usize = 20_000_000;
-/// Rows of the table of faults.
-const ROWS_MAX: usize = 200_000;
+/// Rows of the table of faults: the page has them in full, and stays small enough to be sent.
+const ROWS_MAX: usize = 1_000;
 /// Pieces of time that are told apart, and of memory.
 const COLUMNS: usize = 240;
 const RANGES: usize = 48;
@@ -243,8 +243,8 @@ fn cdf(faults: &[Fault]) -> Option<Picture> {
     (!series.is_empty()).then(|| distributions(title, caption, series))
 }
 
-/// Fetches by time and place in memory. Pages that were never fetched are left out, so that
-/// ranges are of pages that were, in the order of their addresses.
+/// A map of fetches by time and place in memory. Its rows are ranges of equally many pages, in the
+/// order of addresses; pages that were never fetched are left out.
 fn places(faults: &[Fault], time: &Time) -> Option<Picture> {
     let fetched: Vec<&Fault> =
         faults.iter().filter(|fault| fault.kind == FaultKind::Fetch).collect();
@@ -275,7 +275,8 @@ fn places(faults: &[Fault], time: &Time) -> Option<Picture> {
                 table.push([at(range), second(column), number.to_string()]);
             }
             let depth = (*number as f64).ln_1p() / most.ln_1p();
-            let cell = Cell { depth, text: format!("{number} fetches"), is_within: false };
+            let text = format!("{number} fetches");
+            let cell = Cell { depth, text, is_within: false, is_doubtful: false };
             cells.push((*number > 0).then_some(cell));
         }
         rows.push((at(range), cells));
@@ -295,6 +296,7 @@ fn places(faults: &[Fault], time: &Time) -> Option<Picture> {
             rows,
             edge: None,
             key: vec![(0.05, "few".to_owned()), (1.0, format!("{} fetches", short(most)))],
+            ..Heat::default()
         }),
         table,
     })

@@ -79,8 +79,7 @@ pub(super) fn section(value: Value, _: &Context) -> Result<Section, serde_json::
         figures,
         command: run.command,
         host: Some(run.host),
-        verdicts: None,
-        enough: None,
+        ..Section::default()
     })
 }
 

@@ -97,6 +97,36 @@ pub(super) fn table(conditions: &[(String, Limits)]) -> Table {
     table
 }
 
+/// Where each network is above columns of these round trips, from the shortest on, by its number;
+/// those that are beyond the last column are left out.
+pub(super) fn marks(columns_ns: Vec<f64>) -> Vec<(f64, String)> {
+    let marks = (1..).zip(&NETWORKS).filter_map(|(number, network): (u32, _)| {
+        let at = place(network.parts_ns.iter().sum(), &columns_ns)?;
+        Some((at, number.to_string()))
+    });
+    marks.collect()
+}
+
+/// What the numbers of [`marks`] stand for.
+pub(super) fn marks_told() -> String {
+    let names = (1..).zip(&NETWORKS).map(|(number, network): (u32, _)| {
+        format!("{number}: {} ({})", network.name, time_ns(network.parts_ns.iter().sum()))
+    });
+    format!(" Above: idle networks. {}.", names.collect::<Vec<_>>().join("; "))
+}
+
+// In columns, whose middles are at a half; by the logarithm between two, and beside them.
+fn place(ns: f64, columns_ns: &[f64]) -> Option<f64> {
+    let beyond = columns_ns.iter().position(|column| *column > ns).unwrap_or(columns_ns.len());
+    let left = beyond.saturating_sub(1).min(columns_ns.len().checked_sub(2)?);
+    let [one, other] = [columns_ns[left], columns_ns[left + 1]].map(|column| column.max(1.0).ln());
+    let at = left as f64 + 0.5 + (ns.ln() - one) / (other - one);
+    (at < columns_ns.len() as f64).then(|| at.max(NEAR))
+}
+
+/// Where networks are that are faster than all columns.
+const NEAR: f64 = 0.08;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -135,6 +165,18 @@ mod tests {
             let limits = Limits::of(tried.into_iter().chain([(9e3, Verdict::Beyond)]));
             assert_eq!(limits, Limits { good: Some(1e3), bad: Some(9e3) });
         }
+    }
+
+    #[test]
+    fn networks_are_marked_between_columns() {
+        let at = |ns| place(ns, &[1_000.0, 10_000.0, 40_000.0]);
+        assert_eq!(at(1_000.0), Some(0.5));
+        assert!(at(3_162.0).is_some_and(|at| (at - 1.0).abs() < 0.01));
+        assert_eq!((at(10.0), at(1e6), place(1.0, &[5.0])), (Some(NEAR), None, None));
+        assert_eq!(marks(vec![1_000.0, 2_000.0]).len(), 2);
+        assert!(
+            marks_told().ends_with("6: one datacenter, operating system in the path (6.22 µs).")
+        );
     }
 
     #[test]

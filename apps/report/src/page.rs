@@ -12,7 +12,7 @@ use measure::{Bytes, Host};
 use super::Report;
 use super::network;
 use super::section::{Picture, Section, Table};
-use super::words::{GLOSSARY, command};
+use super::words::{GLOSSARY, command, moment};
 use console::layout::count;
 
 pub(super) const STYLE: &str = include_str!("page.css");
@@ -34,7 +34,11 @@ pub(super) fn html(report: &Report) -> String {
         env!("CARGO_PKG_VERSION")
     );
     body += &contents(&report.sections);
-    body.extend(sections(&report.sections));
+    match report.sections.as_slice() {
+        // Its title is that of the page.
+        [(name, section)] if section.title == report.title => body += &one(1, name, section, ""),
+        several => body.extend(sections(several)),
+    }
     body += &glossary();
     let command = escape(&command(&report.command));
     let _infallible = write!(
@@ -56,7 +60,9 @@ pub(super) fn html(report: &Report) -> String {
 
 /// The markup of each section.
 pub(super) fn sections(sections: &[(String, Section)]) -> impl Iterator<Item = String> {
-    (1..).zip(sections).map(|(index, (name, section))| one(index, name, section))
+    (1..).zip(sections).map(|(index, (name, section))| {
+        one(index, name, section, &format!("<h2>{}</h2>\n", escape(&section.title)))
+    })
 }
 
 /// The first sentence of each section, where there are several.
@@ -73,15 +79,22 @@ fn contents(sections: &[(String, Section)]) -> String {
     text + "</ul></nav>\n"
 }
 
-fn one(index: usize, name: &str, section: &Section) -> String {
-    let (title, name) = (escape(&section.title), escape(name));
-    let mut text = format!("<section id=\"r{index}\">\n<h2>{title}</h2>\n");
+fn one(index: usize, name: &str, section: &Section, heading: &str) -> String {
+    let name = escape(name);
+    let mut text = format!("<section id=\"r{index}\">\n{heading}");
+    let (opening, pictures) = match section.pictures.split_first() {
+        Some((first, rest)) if section.opens => (Some(first), rest),
+        _ => (None, section.pictures.as_slice()),
+    };
     let _infallible = match section.kind {
         // Of a moment: there is no record.
         "" => writeln!(text, "<p class=\"source\">{name}</p>"),
-        kind => writeln!(text, "<p class=\"source\">{} record, {name}</p>", escape(kind)),
+        kind => {
+            let (kind, origin) = (escape(kind), escape(&origin(section)));
+            writeln!(text, "<p class=\"source\">{kind} record, {name}{origin}</p>")
+        }
     };
-    text += &answer(index, section);
+    text += &answer(index, section, opening);
     if !section.warnings.is_empty() {
         let items = items(&section.warnings);
         let _infallible = write!(
@@ -89,23 +102,35 @@ fn one(index: usize, name: &str, section: &Section) -> String {
             "<div class=\"warnings\"><strong>Note</strong>\n<ul>\n{items}</ul></div>\n"
         );
     }
-    if !section.pictures.is_empty() {
+    if !pictures.is_empty() {
         text += "<div class=\"pictures\">\n";
-        section.pictures.iter().for_each(|picture| text += &figure(index, picture));
+        pictures.iter().for_each(|picture| text += &figure(index, picture));
         text += "</div>\n";
     }
     text += &made(section);
     text + "</section>\n"
 }
 
+// When and on which machine, as far as the record says so.
+fn origin(section: &Section) -> String {
+    let mut text = section.began_unix_ns.map_or_else(String::new, |ns| format!(", {}", moment(ns)));
+    if let Some(host) = section.host.as_ref().filter(|host| !host.cpu_model.is_empty()) {
+        let (model, count, kernel) = (&host.cpu_model, host.cpu_count, &host.kernel);
+        let _infallible = write!(text, ", on {model}, {count} processors, Linux {kernel}");
+    }
+    text
+}
+
 fn items(sentences: &[String]) -> String {
     sentences.iter().map(|sentence| format!("<li>{}</li>\n", escape(sentence))).collect()
 }
 
-fn answer(index: usize, section: &Section) -> String {
+// One sentence, the picture that is the answer if there is one, and the rest.
+fn answer(index: usize, section: &Section, opening: Option<&Picture>) -> String {
     let mut text = "<div class=\"answer\">\n".to_owned();
     if let Some((first, rest)) = section.answer.split_first() {
         let _infallible = writeln!(text, "<p class=\"lead\">{}</p>", escape(first));
+        text.extend(opening.map(|picture| figure(index, picture)));
         if !rest.is_empty() {
             let _infallible = write!(text, "<ul>\n{}</ul>\n", items(rest));
         }
@@ -309,6 +334,9 @@ fn uri(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use chart::{Axis, Kind, Look, Plot, Series};
+
+    use super::super::section::Chart;
     use super::*;
 
     #[test]
@@ -317,6 +345,40 @@ mod tests {
         assert_eq!(uri("a,\"b\" %\n<é>"), "a,%22b%22%20%25%0A%3C%C3%A9%3E");
         let svg = format!("<svg{NAMESPACE} x=\"1\">\n<title>a</title>\n<rect/></svg>");
         assert_eq!(inline(&svg), "<svg x=\"1\">\n<rect/></svg>");
+    }
+
+    #[test]
+    fn the_picture_that_is_the_answer_follows_its_sentence() {
+        let picture = |name: &str| Picture {
+            name: name.to_owned(),
+            title: String::new(),
+            caption: String::new(),
+            chart: Chart::Plot(Plot {
+                title: String::new(),
+                x: Axis::new("x", Kind::Linear),
+                y: Axis::new("y", Kind::Linear),
+                series: vec![Series::new("s", Look::Line, vec![(0.0, 0.0), (1.0, 1.0)])],
+                bounds: Vec::new(),
+                marks: Vec::new(),
+            }),
+            table: Table::new(["a"]),
+        };
+        let mut section = Section {
+            answer: vec!["First.".to_owned(), "Second.".to_owned()],
+            pictures: vec![picture("one"), picture("two")],
+            began_unix_ns: Some(0),
+            ..Section::default()
+        };
+        let order = |section: &Section| {
+            let text = one(1, "x", section, "");
+            ["First.", "Second.", "r1-one", "r1-two"].map(|part| text.find(part))
+        };
+        let [first, second, one, two] = order(&section);
+        assert!(first < second && second < one && one < two);
+        section.opens = true;
+        let [first, second, one, two] = order(&section);
+        assert!(first < one && one < second && second < two);
+        assert_eq!(origin(&section), ", 1970-01-01 00:00 UTC");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::context::Context;
 use super::section::{Chart, Figure, Picture, Section, Table};
+use super::sweep::program as named;
 use super::words::{bits_per_s, exact, percent, time_ns};
 use results::validity::{self, ALLOWED};
 
@@ -41,10 +42,13 @@ pub(super) fn section(value: Value, _: &Context) -> Result<Section, serde_json::
 
 /// What `afar run` ran.
 fn program(command: &[String]) -> String {
-    let mut rest = command.iter().skip_while(|word| *word != "--").skip(1);
-    let name = rest.next().or_else(|| command.last());
-    let name = name.map_or("the program", |name| name.rsplit('/').next().unwrap_or_default());
-    name.to_owned()
+    let words: Vec<String> =
+        command.iter().skip_while(|word| *word != "--").skip(1).cloned().collect();
+    match (words.as_slice(), command.last()) {
+        ([], None) => "the program".to_owned(),
+        ([], Some(last)) => named(std::slice::from_ref(last), ""),
+        (words, _) => named(words, ""),
+    }
 }
 
 fn answer(program: &str, run: &Run, results: &Figures) -> Vec<String> {

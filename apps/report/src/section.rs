@@ -15,6 +15,8 @@ pub(super) struct Section {
     /// The command that made it, if the record says so.
     pub(super) command: Vec<String>,
     pub(super) host: Option<Host>,
+    /// When the record was begun, in nanoseconds since 1970, if it says so.
+    pub(super) began_unix_ns: Option<u64>,
     /// Why nothing is concluded from the record: it has no answer then.
     pub(super) invalid: Option<String>,
     /// Sentences, the most important one first.
@@ -28,6 +30,8 @@ pub(super) struct Section {
     /// What was asked for, by name.
     pub(super) facts: Vec<(String, String)>,
     pub(super) pictures: Vec<Picture>,
+    /// Whether the first picture is the answer, and stands beside its first sentence.
+    pub(super) opens: bool,
     /// What another record of the kind can be compared by.
     pub(super) figures: Vec<Figure>,
 }

@@ -161,7 +161,8 @@ fn of_directory(
         }
         let findings =
             of_sweep(path).map_err(|what| SourceError::Sweep { path: path.to_owned(), what })?;
-        return Ok(sweep::of(findings, context).silenced());
+        let began_unix_ns = Some(findings.started_unix_ns);
+        return Ok(Section { began_unix_ns, ..sweep::of(findings, context).silenced() });
     }
     let result = path.join("result.json");
     if !result.exists() {
@@ -205,7 +206,10 @@ fn of_json(path: &Path, bytes: &[u8], context: &Context) -> Result<Section, Sour
     let Some((_, reader)) = READERS.iter().find(|(known, _)| *known == schema) else {
         return Err(SourceError::UnknownSchema { path, found: schema });
     };
-    reader(value, context).map_err(|source| SourceError::Malformed { path, schema, source })
+    let began_unix_ns = value["started_unix_ns"].as_u64();
+    let section = reader(value, context);
+    let section = section.map_err(|source| SourceError::Malformed { path, schema, source })?;
+    Ok(Section { began_unix_ns, ..section })
 }
 
 #[cfg(test)]

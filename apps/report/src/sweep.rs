@@ -8,11 +8,13 @@ use super::context::Context;
 use super::section::{Chart, Figure, Picture, Section, Table};
 use super::setting::{self, AxisOf, rest};
 use super::words::{exact, percent};
-use super::{allowed, need};
+use super::{allowed, need, network};
 use results::validity::ALLOWED;
 
 /// Lines of one picture; the table has all of them.
 const SERIES_MAX: usize = 7;
+/// From so many on, one line tells of all cells with disturbed runs.
+const DISTURBED_MAX: usize = 4;
 /// Heat maps, one for each combination of what they do not show.
 const HEATS_MAX: usize = 6;
 
@@ -43,6 +45,9 @@ pub(super) fn of(mut findings: Findings, context: &Context) -> Section {
         warnings: warnings(&findings.cells),
         ..Section::default()
     };
+    if far.is_empty() {
+        section.answer.push(NONE_YET.to_owned());
+    }
     for whole in wholes {
         section.answer.push(format!("A share of local memory is a share of {whole}."));
         section.facts.push(("shares of local memory".to_owned(), format!("of {whole}")));
@@ -56,10 +61,12 @@ pub(super) fn of(mut findings: Findings, context: &Context) -> Section {
         let text = format!("{} {metric} (n = {}{better})", figure.text(4), figure.count);
         section.facts.push(("without afar".to_owned(), text));
     }
+    section.pictures.extend(heats(&far, ("rtt", "local"), context.bound));
+    section.opens = !section.pictures.is_empty();
     for axis in ["local", "rtt", "bandwidth"] {
         section.pictures.extend(lines(&far, axis, context.bound));
     }
-    for axes in [("rtt", "bandwidth"), ("rtt", "local"), ("bandwidth", "local")] {
+    for axes in [("rtt", "bandwidth"), ("bandwidth", "local")] {
         section.pictures.extend(heats(&far, axes, context.bound));
     }
     if section.pictures.is_empty() && !far.is_empty() {
@@ -83,6 +90,10 @@ pub(super) fn of(mut findings: Findings, context: &Context) -> Section {
     }
     section
 }
+
+/// What is said of a sweep that was stopped at its beginning.
+const NONE_YET: &str = "No run with far memory has ended yet; the same afar sweep goes on from \
+                        where it was stopped.";
 
 /// What shares of local memory are shares of.
 fn wholes(cells: &[Finding]) -> Vec<String> {
@@ -116,6 +127,13 @@ fn leave_out_shared(cells: &mut [Finding]) {
     }
 }
 
+/// What shares are of tells no lines apart if it is the same for all; a sentence has it.
+fn untold(far: &[&Finding]) -> Option<&'static str> {
+    let mut values = far.iter().map(|cell| cell.value("of"));
+    let first = values.next()?;
+    values.all(|value| value == first).then_some("of")
+}
+
 /// What is run, without its directory and flags.
 pub(super) fn program(words: &[String], file: &str) -> String {
     let base = |word: &String| word.rsplit('/').next().unwrap_or_default().to_owned();
@@ -133,7 +151,7 @@ fn runs(count: u64) -> String {
 }
 
 fn warnings(cells: &[Finding]) -> Vec<String> {
-    let (mut warnings, mut outliers) = (Vec::new(), Vec::new());
+    let (mut warnings, mut outliers, mut disturbed) = (Vec::new(), Vec::new(), Vec::new());
     for cell in cells {
         let rest = rest(cell, &[]);
         let name = match cell.kind {
@@ -149,7 +167,7 @@ fn warnings(cells: &[Finding]) -> Vec<String> {
             warnings.push(format!("{} of {name}: {why}", runs(cell.invalid_count)));
         }
         if let Some(why) = &cell.first_disturbance {
-            warnings.push(format!("{} of {name} disturbed: {why}", runs(cell.disturbed_count)));
+            disturbed.push(format!("{} of {name} disturbed: {why}", runs(cell.disturbed_count)));
         }
         if cell.allowed_count > 0 {
             warnings.push(format!("{} of {name}: {ALLOWED}", runs(cell.allowed_count)));
@@ -162,6 +180,12 @@ fn warnings(cells: &[Finding]) -> Vec<String> {
             outliers.push(format!("{} of {name}", cell.outliers.len()));
         }
     }
+    if let (Some(first), DISTURBED_MAX..) = (disturbed.first(), disturbed.len()) {
+        let others = disturbed.len() - 1;
+        let all = format!("{first}; and some of {others} other cells, which the tables name");
+        disturbed = vec![all];
+    }
+    warnings.append(&mut disturbed);
     if !outliers.is_empty() {
         warnings.push(format!("outliers, which count all the same: {}", outliers.join("; ")));
     }
@@ -215,6 +239,14 @@ fn caption(cells: &[&Finding]) -> String {
     )
 }
 
+// Of a picture without whiskers.
+fn median(cells: &[&Finding]) -> &'static str {
+    match cells.iter().filter_map(|cell| cell.slowdown).all(|slowdown| slowdown.count == 0) {
+        true => "As predicted.",
+        false => "Median of the ratios to the program without afar in the same block of runs.",
+    }
+}
+
 fn lines(far: &[&Finding], axis: &'static str, bound: f64) -> Option<Picture> {
     let AxisOf { axis: x, values } =
         setting::axis_of(axis, far.iter().map(|cell| cell.value(axis)));
@@ -229,7 +261,8 @@ fn lines(far: &[&Finding], axis: &'static str, bound: f64) -> Option<Picture> {
         };
         let interval = slowdown.ends();
         let point = Point { x: *x, y: slowdown.median, interval };
-        let name = rest(cell, &[axis]);
+        let without: Vec<&str> = [axis].into_iter().chain(untold(far)).collect();
+        let name = rest(cell, &without);
         match series.iter_mut().find(|series| series.name == name) {
             Some(series) => series.points.push(point),
             None => series.push(Series { name, points: vec![point], look: Look::Line }),
@@ -276,7 +309,8 @@ fn heats(far: &[&Finding], axes: (&'static str, &'static str), bound: f64) -> Ve
     rows.reverse();
     let mut groups: Vec<(String, Vec<&Finding>)> = Vec::new();
     for cell in far {
-        let rest = rest(cell, &[axes.0, axes.1]);
+        let without: Vec<&str> = [axes.0, axes.1].into_iter().chain(untold(far)).collect();
+        let rest = rest(cell, &without);
         match groups.iter_mut().find(|group| group.0 == rest) {
             Some(group) => group.1.push(cell),
             None => groups.push((rest, vec![cell])),
@@ -304,13 +338,19 @@ fn heat(
         let slowdown = cell.slowdown?;
         let depth = slowdown.median.max(1.0).ln() / most.ln();
         let verdict = cell.verdict_beside(bound);
-        let doubt = if matches!(verdict, Verdict::Within | Verdict::Beyond) { "" } else { "?" };
-        let text = format!("{:.2}{doubt}", slowdown.median);
-        Some(Cell { depth, text, is_within: verdict == Verdict::Within })
+        let is_doubtful = !matches!(verdict, Verdict::Within | Verdict::Beyond);
+        let text = format!("{:.2}{}", slowdown.median, if is_doubtful { "?" } else { "" });
+        Some(Cell { depth, text, is_within: verdict == Verdict::Within, is_doubtful })
     };
     let row = |(row, _): &(String, f64)| {
         (row.clone(), columns.iter().map(|(column, _)| cell(row, column)).collect())
     };
+    let rows: Vec<(String, Vec<Option<Cell>>)> = rows.iter().map(row).collect();
+    let mut all = rows.iter().flat_map(|(_, cells)| cells.iter().flatten());
+    let hatched = all.any(|cell| cell.is_doubtful).then(|| "undecided or disturbed".to_owned());
+    let round_trips = || columns.iter().filter_map(|(text, _)| setting::rtt_ns(text)).collect();
+    let marks = if axes.0 == "rtt" { network::marks(round_trips()) } else { Vec::new() };
+    let told = if marks.is_empty() { String::new() } else { network::marks_told() };
     let given = if rest.is_empty() { String::new() } else { format!(" ({rest})") };
     let names = (setting::name(axes.0), setting::name(axes.1));
     let title = format!("Slowdown against {} and {}{given}", names.0, names.1);
@@ -318,16 +358,18 @@ fn heat(
         name: format!("slowdown-{}-{}-{}", axes.0, axes.1, index + 1),
         title: title.clone(),
         caption: format!(
-            "{} The thick line is the edge of what is surely at most {} slower; ?: undecided or \
-             disturbed.",
-            caption(&cells),
+            "{} The thick line is the edge of what is surely at most {} slower; hatched, with ?: \
+             undecided or disturbed.{told}",
+            median(&cells),
             percent(bound - 1.0)
         ),
         chart: Chart::Heat(Heat {
             title,
             axes: (names.0.to_owned(), names.1.to_owned()),
             columns: columns.iter().map(|(column, _)| column.clone()).collect(),
-            rows: rows.iter().map(row).collect(),
+            rows,
+            hatched,
+            marks,
             edge: Some(format!("edge of {} slower", percent(bound - 1.0))),
             key: vec![(0.0, "as fast".to_owned()), (1.0, format!("{} times as slow", short(most)))],
         }),
@@ -412,24 +454,29 @@ pub(super) mod tests {
         assert_eq!(
             names,
             [
+                "slowdown-rtt-local-1",
+                "slowdown-rtt-local-2",
                 "slowdown-local",
                 "slowdown-rtt",
                 "slowdown-bandwidth",
                 "slowdown-rtt-bandwidth-1",
                 "slowdown-rtt-bandwidth-2",
                 "slowdown-rtt-bandwidth-3",
-                "slowdown-rtt-local-1",
-                "slowdown-rtt-local-2",
                 "slowdown-bandwidth-local-1",
                 "slowdown-bandwidth-local-2",
                 "slowdown-bandwidth-local-3",
             ]
         );
         assert_eq!(section.title, "redis-server: slowdown with far memory");
+        assert!(section.opens, "the first picture is the answer");
+        let opening = section.pictures[0].chart.draw().svg;
+        // 1.56 and 2.56 µs, 3.32 to 6.22 µs beside columns of 2, 5 and 20 µs.
+        assert!(opening.contains(">1</text>") && opening.contains(">6</text>"), "{opening}");
+        assert!(section.pictures[0].caption.contains("1: one rack, RDMA, network interface"));
         assert_eq!(section.pictures[0].table.rows.len(), 18);
         assert_eq!(section.figures.len(), 19);
         // With 25 % local, 2 µs at 40 Gb/s are within the bound and everything around is not.
-        let drawn = section.pictures[3].chart.draw();
+        let drawn = section.pictures[5].chart.draw();
         assert_eq!(drawn.svg.matches("stroke-width=\"3\"").count(), 2 + 1, "{}", drawn.svg);
     }
 

@@ -42,6 +42,22 @@ pub(super) const GLOSSARY: [(&str, &str); 9] = [
     ),
 ];
 
+/// A moment, to the minute: `2026-11-28 15:51 UTC`.
+pub(super) fn moment(unix_ns: u64) -> String {
+    let minutes = unix_ns / 60_000_000_000;
+    let (days, minutes) = (minutes / 1440, minutes % 1440);
+    // Days since 1 March of the year 0, in eras of 400 years that all have as many days.
+    let days = days + 719_468;
+    let (era, of_era) = (days / 146_097, days % 146_097);
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = year + era * 400 + u64::from(month <= 2);
+    format!("{year}-{month:02}-{day:02} {:02}:{:02} UTC", minutes / 60, minutes % 60)
+}
+
 /// A share in percent: `5 %`, `0.4 %`.
 pub(super) fn percent(share: f64) -> String {
     format!("{} %", short(share * 100.0))
@@ -117,6 +133,19 @@ pub(super) fn command(words: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn moments_are_those_of_a_calendar() {
+        for (seconds, wanted) in [
+            (0, "1970-01-01 00:00 UTC"),
+            (951_782_399, "2000-02-28 23:59 UTC"),
+            (951_782_400, "2000-02-29 00:00 UTC"),
+            (1_795_880_657, "2026-11-28 15:44 UTC"),
+            (4_107_542_400, "2100-03-01 00:00 UTC"),
+        ] {
+            assert_eq!(moment(seconds * 1_000_000_000), wanted);
+        }
+    }
 
     #[test]
     fn numbers_in_sentences() {

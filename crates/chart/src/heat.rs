@@ -4,7 +4,7 @@
 use crate::{Anchor, Drawing, GREY, Panel, Scale, Svg, WHITE, shortened, text_width};
 
 /// A chart of cells.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Heat {
     /// For those who cannot see the picture.
     pub title: String,
@@ -18,6 +18,10 @@ pub struct Heat {
     pub edge: Option<String>,
     /// What the palest and the deepest shade mean, with their depths.
     pub key: Vec<(f64, String)>,
+    /// What a hatched cell is, if there can be one.
+    pub hatched: Option<String>,
+    /// Short names above the columns; the middle of the first column is at 0.5, its end at 1.
+    pub marks: Vec<(f64, String)>,
 }
 
 /// A value.
@@ -29,10 +33,18 @@ pub struct Cell {
     pub text: String,
     /// On which side of the edge it lies.
     pub is_within: bool,
+    /// Whether nobody knows on which side it lies: the cell is hatched.
+    pub is_doubtful: bool,
 }
 
 const WIDTH: f64 = 480.0;
 const TOP: f64 = 58.0;
+/// What a line of marks takes above the columns.
+const MARKS: f64 = 18.0;
+/// Marks that are nearer to one another share one text.
+const MARKS_APART: f64 = 14.0;
+/// Between the lines of a hatched cell.
+const HATCH: f64 = 8.0;
 /// Names of rows have at most so many letters.
 const NAME: usize = 20;
 /// Cells of more columns or rows than this have no text on them.
@@ -53,10 +65,11 @@ impl Heat {
         let widths = self.rows.iter().map(|(name, _)| text_width(&shortened(name, NAME)));
         let left = 44.0 + widths.fold(0.0, f64::max);
         let height = height(rows);
-        let mut svg = Svg::new(WIDTH, TOP + height + 48.0);
+        let top = TOP + if self.marks.is_empty() { 0.0 } else { MARKS };
+        let mut svg = Svg::new(WIDTH, top + height + 48.0);
         let panel = Panel {
             left,
-            top: TOP,
+            top,
             width: WIDTH - left - 14.0,
             height,
             x: Scale::Linear(0.0, columns as f64),
@@ -77,11 +90,18 @@ impl Heat {
                 svg.text((x, y + 17.0), &shortened(name, 12), Anchor::Middle);
             }
         }
+        let mut right = 16.0;
         if let Some(edge) = &self.edge {
             self.draw_edge(&mut svg, &panel);
-            svg.line((16.0, 40.0), (36.0, 40.0), "#000000", "stroke-width=\"3\"");
-            svg.tinted((42.0, 44.0), edge, Anchor::Start, GREY);
+            svg.line((right, 40.0), (right + 20.0, 40.0), "#000000", "stroke-width=\"3\"");
+            svg.tinted((right + 26.0, 44.0), edge, Anchor::Start, GREY);
+            right += 46.0 + text_width(edge);
         }
+        if let Some(hatched) = &self.hatched {
+            hatch(&mut svg, (right, 33.0), (right + 14.0, 47.0));
+            svg.tinted((right + 20.0, 44.0), hatched, Anchor::Start, GREY);
+        }
+        self.draw_marks(&mut svg, &panel);
         svg.frame(&panel);
         svg.axes(&panel, (&self.axes.0, &[]), (&self.axes.1, &[]));
         let mut right = 16.0;
@@ -100,6 +120,9 @@ impl Heat {
         let corners = (panel.at(column, row), panel.at(column + 1.0, row + 1.0));
         let Some(cell) = cell else { return };
         svg.cell(corners.0, corners.1, cell.depth);
+        if cell.is_doubtful {
+            hatch(svg, corners.0, corners.1);
+        }
         let is_roomy = self.columns.len() <= TEXT_MAX && self.rows.len() <= TEXT_MAX;
         if is_roomy && cell.text.chars().count() <= LETTERS_MAX {
             let (x, y) = panel.at(column + 0.5, row + 0.5);
@@ -107,6 +130,22 @@ impl Heat {
         }
         let ((x, y), (name, column)) = (&self.axes, (&self.rows[at.0].0, &self.columns[at.1]));
         svg.hint_area(corners.0, corners.1, format!("{y} {name}, {x} {column}: {}", cell.text));
+    }
+
+    // A tick for each, and its name where that has room.
+    fn draw_marks(&self, svg: &mut Svg, panel: &Panel) {
+        let mut texts: Vec<(f64, String)> = Vec::new();
+        for (column, name) in &self.marks {
+            let (x, y) = panel.at(*column, 0.0);
+            svg.line((x, y - 5.0), (x, y + 5.0), "#000000", "");
+            match texts.last_mut().filter(|last| x - last.0 < MARKS_APART) {
+                Some((_, text)) => *text += &format!(",{name}"),
+                None => texts.push((x, name.clone())),
+            }
+        }
+        for (x, text) in texts {
+            svg.text((x, panel.top - 8.0), &text, Anchor::Middle);
+        }
     }
 
     // Every piece of grid line that has cells of both kinds beside it.
@@ -141,6 +180,18 @@ impl Heat {
     }
 }
 
+// Slanted lines between two corners.
+fn hatch(svg: &mut Svg, (left, top): (f64, f64), (right, bottom): (f64, f64)) {
+    let (width, height) = (right - left, bottom - top);
+    let mut from = HATCH - height;
+    while from < width {
+        let (near, far) = (from.max(0.0), (from + height).min(width));
+        let at = |along: f64| (left + along, bottom - (along - from));
+        svg.line(at(near), at(far), "#000000", "stroke-opacity=\"0.35\"");
+        from += HATCH;
+    }
+}
+
 // So that every one of a few dozen rows has room for its name.
 fn height(rows: usize) -> f64 {
     let rows = rows as f64;
@@ -169,6 +220,7 @@ mod tests {
                 depth: value,
                 text: value.to_string(),
                 is_within: value < 0.5,
+                is_doubtful: value > 0.85,
             })
         };
         Heat {
@@ -178,6 +230,8 @@ mod tests {
             rows: rows.iter().map(|row| ("r".to_owned(), row.iter().map(cell).collect())).collect(),
             edge: Some("5 %".to_owned()),
             key: vec![(0.0, "1x".to_owned()), (1.0, "2x".to_owned())],
+            hatched: None,
+            marks: Vec::new(),
         }
     }
 
@@ -189,6 +243,21 @@ mod tests {
         assert_eq!(drawn.svg.matches("stroke-width=\"3\"").count(), 2 + 1);
         assert_eq!(drawn.hints.len(), 5);
         assert_eq!(drawn.hints[3].text, "local r, rtt c1: 0.9");
+    }
+
+    #[test]
+    fn doubtful_cells_are_hatched() {
+        let lines = |value| heat(&[&[Some(value)]]).draw().svg.matches("stroke-opacity").count();
+        assert_eq!(lines(0.8), 0);
+        assert!(lines(0.9) > 10);
+    }
+
+    #[test]
+    fn marks_that_are_near_share_a_text() {
+        let mut heat = heat(&[&[Some(0.1), Some(0.2)]]);
+        heat.marks = [0.1, 0.5, 0.51].iter().zip(1..).map(|(&x, n)| (x, n.to_string())).collect();
+        let svg = heat.draw().svg;
+        assert!(svg.contains(">1</text>") && svg.contains(">2,3</text>"), "{svg}");
     }
 
     #[test]

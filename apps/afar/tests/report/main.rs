@@ -170,7 +170,7 @@ fn two_records_are_compared_figure_by_figure() {
     assert!(same.contains("no difference that the intervals show"));
     let sweep = made::findings(&directory);
     refused(&["--compare", text(&one), text(&sweep)], "is a load record and");
-    refused(&["--compare", text(&one)], "--compare: 1 records were given; give two");
+    refused(&["--compare", text(&one)], "--compare: give two records of the same kind, not 1");
 }
 
 fn refused(words: &[&str], wanted: &str) {
@@ -207,7 +207,10 @@ fn what_is_no_record_is_refused_in_one_sentence() {
     }
     assert!(!target.exists(), "nothing is half-written");
     let sweep = made::findings(&directory);
-    refused(&[text(&sweep), "--bound", "5"], "--bound 5: give a share above 0, such as 5%");
+    refused(
+        &[text(&sweep), "--bound", "5"],
+        "--bound 5: give a share above 0 with its sign, such as 5%",
+    );
     refused(&[text(&sweep), "-o", "/no/such/directory/x"], "open /no/such/directory/x for writing");
 }
 

@@ -244,7 +244,8 @@ pub(crate) fn map(value: Value, _: &Context) -> Result<Section, serde_json::Erro
             .iter()
             .find(|one| one.storage_factor == storage && one.compute_factor == compute)?;
         let text = format!("{:.0} %", found.saving * 100.0);
-        Some(Cell { depth: found.saving / deepest, text, is_within: found.saving > 0.0 })
+        let depth = found.saving / deepest;
+        Some(Cell { depth, text, is_within: found.saving > 0.0, is_doubtful: false })
     };
     let row = |compute: u32| {
         (format!("{compute}x"), (1..=most).map(|storage| cell(storage, compute)).collect())
@@ -283,6 +284,7 @@ pub(crate) fn map(value: Value, _: &Context) -> Result<Section, serde_json::Erro
                     (0.0, "same".to_owned()),
                     (1.0, "saves".to_owned()),
                 ],
+                ..Heat::default()
             }),
             table,
         }],

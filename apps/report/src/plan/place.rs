@@ -84,6 +84,7 @@ fn map(name: &str, title: &str, (record, servers): (&Placement, &[Server])) -> O
                 depth: share.min(1.0),
                 text: format!("{:.0} %", share * 100.0),
                 is_within: true,
+                is_doubtful: false,
             })
         });
         ((*dimension).clone(), cells.collect())
@@ -107,6 +108,7 @@ fn map(name: &str, title: &str, (record, servers): (&Placement, &[Server])) -> O
                 (0.5, "half".to_owned()),
                 (1.0, "full".to_owned()),
             ],
+            ..Heat::default()
         }),
         table,
     })
@@ -125,7 +127,12 @@ fn tenants(record: &Placement) -> Option<Picture> {
         let cells = servers.iter().map(|server| {
             let is_there = tenant.servers.contains(server);
             let text = if is_there { "here" } else { "not here" };
-            is_there.then(|| Cell { depth: 1.0, text: text.to_owned(), is_within: true })
+            is_there.then(|| Cell {
+                depth: 1.0,
+                text: text.to_owned(),
+                is_within: true,
+                is_doubtful: false,
+            })
         });
         (tenant.name.clone(), cells.collect())
     };
@@ -141,6 +148,7 @@ fn tenants(record: &Placement) -> Option<Picture> {
             rows: record.tenants.iter().map(row).collect(),
             edge: None,
             key: vec![(1.0, "a replica".to_owned())],
+            ..Heat::default()
         }),
         table,
     })

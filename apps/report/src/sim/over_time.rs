@@ -37,7 +37,7 @@ fn queues_of(ports: &Ports, at_host: bool) -> Option<Picture> {
             let bytes = piece.iter().copied().max().unwrap_or(0);
             let depth = bytes as f64 / most as f64;
             let text = in_bytes(bytes as f64);
-            (bytes > 0).then_some(Cell { depth, text, is_within: false })
+            (bytes > 0).then_some(Cell { depth, text, is_within: false, is_doubtful: false })
         });
         (port.name.clone(), cells.collect())
     };
@@ -63,6 +63,7 @@ fn queues_of(ports: &Ports, at_host: bool) -> Option<Picture> {
             rows,
             edge: None,
             key: vec![(0.05, "little".to_owned()), (1.0, Bytes::new(most.into()).to_string())],
+            ..Heat::default()
         }),
         table,
     })
