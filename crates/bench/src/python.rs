@@ -97,6 +97,8 @@ pub(crate) fn map(
     Ok(ns)
 }
 
+// Runs a script of Python in its place; answers the whole numbers that it prints, and the facts of
+// the run if that was under afar.
 fn execute(
     context: &Context,
     place: &Place,

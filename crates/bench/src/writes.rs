@@ -128,6 +128,7 @@ impl Compared {
         format!("{}, {}, {link}", self.variant.trap, rate.name)
     }
 
+    // The row of the table for this variant and link.
     fn row(&self) -> Vec<String> {
         let is_bound = if self.waits_for_link() { "link" } else { "program" };
         vec![

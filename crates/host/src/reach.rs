@@ -15,7 +15,7 @@ use super::HostError;
 use super::fence::{Fenced, Lost};
 use super::piece::{Piece, Shape};
 
-/// What a way leads to.
+/// The disk at the end of a path, as the target last described it.
 #[derive(Debug, Clone)]
 pub(crate) struct Found {
     /// The subsystem or target that has it.
@@ -29,31 +29,31 @@ pub(crate) struct Found {
     pub(crate) shape: Shape,
     /// Queues there may be.
     pub(crate) queues: u16,
-    /// Milliseconds after which nothing is done any more of what was asked before the way was lost.
+    /// Milliseconds after which the target works no more on requests of a path that was lost.
     pub(crate) quiet_ms: u64,
     pub(crate) state: AnaState,
 }
 
-/// What [`Keeper::wait`] has waited for.
+/// Why [`Keeper::wait`] returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Heard {
-    /// The device is another than it was.
+    /// The device has changed, for example its size.
     News,
     /// Somebody has used the waker.
     Called,
-    /// The time has come.
+    /// The time limit of the wait has passed.
     Time,
 }
 
-/// A way to a disk that is there, as the thread has it that keeps it.
+/// A path to a disk that is connected. The thread that keeps the path alive has it.
 pub(crate) trait Keeper: Send {
-    /// What it leads to, as it was last asked.
+    /// The disk at its end, as of the last [`Keeper::look`].
     fn found(&self) -> &Found;
 
-    /// Whatever ends waits from now on; and the device says what happens, if it can.
+    /// Lets `waker` end waits from now on, and has the device report its changes, if it can.
     fn begin(&mut self, waker: &Waker) -> Result<(), HostError>;
 
-    /// Queue `number`, from 1 on, for `depth` commands at a time.
+    /// Opens queue `number`, from 1 on, for `depth` commands at a time.
     fn queue(
         &self,
         number: u16,
@@ -61,22 +61,23 @@ pub(crate) trait Keeper: Send {
         token: u64,
     ) -> Result<Box<dyn Queue<Piece>>, HostError>;
 
-    /// Keeps the way until something happens, or until a time of the monotonic clock.
+    /// Keeps the path alive until something happens, or until a time of the monotonic clock.
     fn wait(&mut self, until_ns: Option<u64>) -> Result<Heard, HostError>;
 
-    /// Asks again what it leads to.
+    /// Asks the target about the disk again.
     fn look(&mut self) -> Result<(), HostError>;
 
-    /// What it would be known by if it were lost; none if nobody could end it then.
+    /// What [`Keeper::fence`] on another path needs to end requests of this one once it is lost;
+    /// none if the target cannot end them.
     fn lost(&self) -> Option<Lost>;
 
-    /// Has the device end what was asked over a way that is lost.
+    /// Has the target end the requests of a path that was lost, so that none of them is done later.
     fn fence(&mut self, lost: &Lost) -> Result<Fenced, HostError>;
 
     /// Its connection.
     fn socket(&self) -> &Stream;
 
-    /// Says good-bye.
+    /// Ends the connection as the protocol asks for.
     fn shut_down(self: Box<Self>);
 }
 
@@ -85,42 +86,42 @@ pub(crate) trait Keeper: Send {
 /// A request ends once. One whose connection was lost has ended as [`Failure::Lost`]: whether it
 /// was done is not known.
 pub trait Queue<T>: Send {
-    /// Asks for something, which [`Queue::flush`] sends; its end, if it cannot even be asked. A
-    /// request moves as many bytes as the device takes at most, and its block has them.
+    /// Takes a request, which [`Queue::flush`] sends; answers its failure if it cannot be sent at
+    /// all. A request moves no more bytes than the device takes, and `block` has room for them.
     fn submit(&mut self, request: Request, block: Option<Block>, tag: T) -> Option<Ended<T>>;
 
-    /// Lets the kernel have what is to be sent and room for what may come.
+    /// Hands the kernel what is to be sent, and buffers for what may come.
     fn flush(&mut self, ring: &mut Ring);
 
-    /// Whether a completion of the ring with this token is its.
+    /// Whether a completion of the ring with this token belongs to this queue.
     fn has(&self, token: u64) -> bool;
 
-    /// Takes such a completion.
+    /// Handles a completion for which [`Queue::has`] is true.
     fn complete(&mut self, completed: Completed, now_ns: u64, ended: &mut Vec<Ended<T>>);
 
     /// Requests that have not ended.
     fn outstanding(&self) -> usize;
 
-    /// Whether one of them was asked by somebody like this.
+    /// Whether the tag of a request that has not ended fulfils `is_like`.
     fn any(&self, is_like: &dyn Fn(&T) -> bool) -> bool;
 
-    /// When to look at it next, if nothing happens before.
+    /// When to call [`Queue::look`] next, if nothing happens before.
     fn deadline_ns(&self) -> Option<u64> {
         None
     }
 
-    /// Looks whether its peer is still there, once it is time.
+    /// Ends requests whose target has been silent for too long.
     fn look(&mut self, now_ns: u64, ended: &mut Vec<Ended<T>>) {
         let _ = (now_ns, ended);
     }
 
-    /// Ends it. Nobody knows what became of requests that were not answered.
+    /// Gives the connection up. Whether requests that were not answered have been done is unknown.
     fn lose(&mut self, ended: &mut Vec<Ended<T>>);
 
-    /// Whether a connection is gone, and with it the queue.
+    /// Whether the connection is gone, and the queue with it.
     fn is_lost(&self) -> bool;
 
-    /// Whether the kernel has nothing of it.
+    /// Whether the kernel holds no operation of this queue.
     fn is_idle(&self) -> bool;
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct Wire {
     events: VecDeque<u64>,
 }
 
-/// How long a connection may take to be made, and an answer to come.
+/// The longest time to connect, and to wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 const INPUT_BYTES: usize = 16 << 10;
 
@@ -30,7 +30,7 @@ fn network(operation: &'static str) -> impl Fn(std::io::Error) -> HostError {
 }
 
 impl Wire {
-    /// Connects, and agrees on how to speak.
+    /// Connects, and agrees with the controller on digests (ICReq, ICResp).
     pub(crate) fn connect(
         world: &dyn World,
         address: &str,
@@ -57,7 +57,7 @@ impl Wire {
         Ok(wire)
     }
 
-    /// Waits for answers this long from now on; for ever if `None`.
+    /// Sets how long to wait for an answer from now on; `None` is for ever.
     pub(crate) fn be_patient(&self, time: Option<Duration>) -> Result<(), HostError> {
         self.stream.wait_to_read(time).map_err(network("set up a connection"))
     }
@@ -66,7 +66,7 @@ impl Wire {
         self.stream.write_all(bytes).map_err(network(operation))
     }
 
-    // Takes the next thing that the controller has said; whether there was one.
+    // Decodes the next answer of the controller from bytes that were read; whether there was one.
     fn next(
         &mut self,
         operation: &'static str,
@@ -96,7 +96,7 @@ impl Wire {
         }
     }
 
-    // Waits for bytes, once everything has been taken that came before.
+    // Reads more bytes, waiting for them; all bytes read before have been decoded.
     fn fill(&mut self, operation: &'static str) -> Result<(), HostError> {
         let count = self.stream.read(&mut self.input).map_err(network(operation))?;
         if count == 0 {
@@ -108,7 +108,7 @@ impl Wire {
         Ok(())
     }
 
-    // Takes the next thing that the controller says.
+    // Waits for the next answer of the controller.
     fn hear(
         &mut self,
         operation: &'static str,
@@ -120,8 +120,8 @@ impl Wire {
         Ok(())
     }
 
-    /// Takes what has come, without waiting, when nothing is asked; there is something to read if
-    /// `is_readable`.
+    /// Decodes events that have arrived while no command is under way. It reads from the connection
+    /// only if that `is_readable`, so it does not wait.
     pub(crate) fn listen(&mut self, is_readable: bool) -> Result<(), HostError> {
         let operation = "listen to the controller";
         while self.next(operation, |_| {})? {}

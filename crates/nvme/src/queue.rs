@@ -64,11 +64,11 @@ pub struct ConnectRequest {
     pub data: ConnectData,
 }
 
-/// What the data that is now coming belongs to.
+/// Which command the data belongs to that the host is now sending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Coming {
     Nothing,
-    /// A command, from this offset on, and as much of it.
+    /// A command; the next byte is at this offset of its data.
     Of {
         slot: Slot,
         offset: u32,
@@ -78,7 +78,7 @@ enum Coming {
     Connect {
         slot: Slot,
     },
-    /// Nobody: its command was refused, or the host has ended the connection.
+    /// None: the command was refused, or the host has ended the connection. The data is dropped.
     Nobody,
 }
 
@@ -93,7 +93,8 @@ pub struct Queue {
     coming: Coming,
     connect_data: Vec<u8>,
     kind: Option<QueueKind>,
-    /// Entries, and how many have been read, modulo that; no head is told without flow control.
+    /// Size of the queue, and its head (commands read, modulo that size). Without flow control
+    /// completions do not tell the head.
     entries: u16,
     head: u16,
     tells_head: bool,
@@ -175,7 +176,8 @@ impl Queue {
         out.extend_from_slice(header);
     }
 
-    /// The connection carries a queue from now on, of `size` + 1 entries.
+    /// Answers Connect with success: from now on the connection carries a queue of `size` + 1
+    /// entries.
     pub fn accept(
         &mut self,
         slot: Slot,
@@ -312,7 +314,8 @@ impl Queue {
         Ok(Some(Arrival::Command(slot, submission)))
     }
 
-    // What can be said of a command without knowing namespaces. `length` bytes follow its entry.
+    // Checks what needs no knowledge of namespaces: identifier, order of Connect, length and place
+    // of data. `length` bytes follow the entry in its capsule.
     fn check(&self, submission: &Submission, length: u32) -> Result<(), Status> {
         if self.slots.is_used(submission.cid) {
             return Err(Status::COMMAND_ID_CONFLICT.do_not_retry());
@@ -345,7 +348,8 @@ impl Queue {
         }
     }
 
-    // TCP 3.6.2.8: data that was asked for, in order, its last PDU marked so.
+    // A data PDU of the host begins (TCP 3.6.2.8): it must answer an R2T, be in order, and have
+    // LAST_PDU set if and only if it is the last.
     fn begin_data(
         &mut self,
         [cid, ttag]: [u16; 2],
@@ -376,6 +380,7 @@ impl Queue {
         Ok(())
     }
 
+    // Bytes of a data PDU or of data in a capsule have come.
     fn data<'a>(&mut self, bytes: &'a [u8]) -> Option<Arrival<'a>> {
         match &mut self.coming {
             Coming::Nothing | Coming::Nobody => None,
@@ -392,6 +397,8 @@ impl Queue {
         }
     }
 
+    // A data PDU, or the data in a capsule, is complete; `is_intact` says whether its digest was
+    // right. Answers the arrival of all of a command's data, or of Connect.
     fn end_of_data<'a>(&mut self, is_intact: bool, out: &mut Vec<u8>) -> Option<Arrival<'a>> {
         match std::mem::replace(&mut self.coming, Coming::Nothing) {
             Coming::Nothing | Coming::Nobody => None,

@@ -28,8 +28,7 @@ pub struct Group {
     pub components: Vec<Component>,
 }
 
-/// How a page is asked for and comes: in packets, over switches that hand a packet on once they
-/// have its header.
+/// The packets of a request and of its page. Switches forward a packet once they have its header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packets {
     /// Bytes of a page in a full packet; more than nothing.
@@ -42,7 +41,7 @@ pub struct Packets {
     pub is_padded: bool,
 }
 
-/// Links between switches that a packet crosses one way.
+/// Links between switches on the path of a packet, in one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Trunks {
     /// How many.
@@ -52,8 +51,9 @@ pub struct Trunks {
 }
 
 impl Packets {
-    /// What a page keeps links of `rate` busy, one after the other, from the first bit of its
-    /// request to its last bit: headers on all links but the last, there everything.
+    /// The time on the wire of one page in an idle network, from the first bit of its request to
+    /// the last bit of the page. Switches cut through, so each link before the last adds the
+    /// time of a header, and the last adds that of all packets; `trunks` are faster than `rate`.
     #[must_use]
     pub fn transmission(&self, page: Bytes, rate: BitsPerSec, trunks: Trunks) -> Duration {
         let payload = self.payload.get().max(1);

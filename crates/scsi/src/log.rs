@@ -1,32 +1,33 @@
-//! What a logical unit has done, and how well it is: LOG SENSE (SPC-4 6.8, 7.3).
+//! Log pages of a logical unit: its statistics and its health (LOG SENSE, SPC-4 6.8, 7.3).
 //!
-//! Nothing is set and nothing is kept: what is counted is counted from the opening of the medium.
+//! Initiators can set nothing (there is no LOG SELECT), and no value is kept: all are counted from
+//! the opening of the medium.
 
 use super::layout::cdb::log_sense;
 use super::layout::report::log;
 use super::sense::Sense;
 
-/// What is asked for.
+/// The fields of a LOG SENSE command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogAsked {
     /// The page.
     pub page: u8,
     /// Its subpage.
     pub subpage: u8,
-    /// Parameters from this code on.
+    /// PARAMETER POINTER: the first parameter code that is wanted.
     pub first: u16,
 }
 
-/// What a logical unit has done, whoever has asked for it, and over what.
+/// What a logical unit has counted, over all initiators, hosts and both protocols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LogFigures {
-    /// Commands that have ended: reads, and writes.
+    /// Reads, and writes, that have ended.
     pub commands: [u64; 2],
     /// Blocks that were read, and written.
     pub blocks: [u64; 2],
-    /// Microseconds that reads took all together, and writes.
+    /// Microseconds that all reads took together, and all writes.
     pub times_us: [u64; 2],
-    /// What it took is not there any more.
+    /// Whether the medium has lost data that it had accepted.
     pub has_lost: bool,
 }
 
@@ -44,10 +45,10 @@ const FAILING: u16 = 0x5d00;
 const NO_TEMPERATURE: u8 = 0xff;
 
 impl LogAsked {
-    /// The page of a logical unit that has done this.
+    /// Builds the log page that the command asks for, with these figures in it.
     ///
     /// # Errors
-    /// When there is no such page, or no such parameter.
+    /// The sense for a page, subpage or parameter that does not exist.
     pub fn page(self, figures: &LogFigures) -> Result<Vec<u8>, Sense> {
         let mut data = vec![0; log::HEADER_BYTES];
         log::PAGE_CODE.put(&mut data, self.page);
@@ -70,9 +71,9 @@ impl LogAsked {
         Ok(data)
     }
 
-    // SPC-4 7.3.2.2: each with its code and length, from PARAMETER POINTER on.
+    // Appends parameters with their codes and lengths, from PARAMETER POINTER on (SPC-4 7.3.2.2).
     fn parameters(self, all: &[(u16, Vec<u8>)], data: &mut Vec<u8>) -> Result<(), Sense> {
-        // Nothing is saved.
+        // DISABLE SAVE: no value outlives the process.
         log::DS.put(data, true);
         if all.iter().all(|(code, _)| *code < self.first) {
             return Err(Sense::wrong(log_sense::PARAMETER_POINTER));

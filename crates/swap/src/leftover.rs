@@ -1,23 +1,23 @@
-//! What runs that were killed have left on this host.
+//! Changes to this host that killed runs have left behind, and their repair.
 
 use std::path::Path;
 
 use crate::journal;
 
-/// What runs that were killed, together with their keepers, have left on this host.
+/// Changes to this host by one run that was killed together with its keeper.
 #[derive(Debug)]
 pub struct Leftover {
     journal: journal::Journal,
 }
 
-/// Finds them.
+/// Finds all leftovers on this host.
 #[must_use]
 pub fn leftovers() -> Vec<Leftover> {
     let dead = |journal: &journal::Journal| !journal.is_answered_for();
     journal::all().into_iter().filter(dead).map(|journal| Leftover { journal }).collect()
 }
 
-/// Whether the control group at `path` is that of a run that goes on, or of one of [`leftovers`].
+/// Whether the control group at `path` belongs to a live run or to one of [`leftovers`].
 #[must_use]
 pub fn is_known(path: &Path) -> bool {
     let is_it =
@@ -26,19 +26,19 @@ pub fn is_known(path: &Path) -> bool {
 }
 
 impl Leftover {
-    /// The keeper that died.
+    /// The process id of the keeper that died.
     #[must_use]
     pub fn keeper(&self) -> u32 {
         self.journal.owner()
     }
 
-    /// What it is, in words.
+    /// What was changed, in a sentence for the user.
     #[must_use]
     pub fn describe(&self) -> String {
         self.journal.describe()
     }
 
-    /// Puts the host back; answers what could not be put back, and why.
+    /// Undoes the changes; answers a sentence for each that could not be undone.
     #[must_use]
     pub fn undo(&self) -> Vec<String> {
         self.journal.undo()

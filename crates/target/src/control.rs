@@ -386,7 +386,7 @@ impl Control {
         }
     }
 
-    // The group of every namespace, if hosts are to know of states.
+    // The ANA group of every namespace; 0 where there is one address and ANA says nothing.
     fn ana_group(&self) -> u32 {
         u32::from(self.portals.len() > 1)
     }
@@ -395,7 +395,7 @@ impl Control {
         self.associations.get_mut(&id)
     }
 
-    /// A controller with what it may look at.
+    /// A controller, and what it needs to see of the target to answer its host.
     pub(crate) fn with_view(&mut self, id: u16) -> Option<(&mut Controller, Look<'_>)> {
         let ana_group = self.ana_group();
         let association = self.associations.get_mut(&id)?;
@@ -413,8 +413,8 @@ impl Control {
         Some((controller, look))
     }
 
-    /// The admin connection of a controller is gone, and the controller with it; whether it was
-    /// there. One that has made room for another is not: its number may be that other's.
+    /// Removes a controller because its admin connection is gone; whether there was one. If the
+    /// number has passed to a controller with another admin connection, nothing is removed.
     pub(crate) fn end(&mut self, id: u16, connection: u32) -> bool {
         if self.associations.get(&id).is_none_or(|one| one.connection != connection) {
             return false;
@@ -426,19 +426,20 @@ impl Control {
         true
     }
 
-    /// A controller has been reset: its queues end, and none begins before they have.
+    /// Marks all queues of a controller that was reset as leaving; no new one begins before they
+    /// have ended.
     pub(crate) fn reset(&mut self, id: u16) {
         if let Some(association) = self.associations.get_mut(&id) {
             association.leaving.clone_from(&association.queues);
         }
     }
 
-    /// This connection is woken when a queue has ended.
+    /// Has this connection woken when a queue has ended.
     pub(crate) fn wait_for_queue(&mut self, connection: u32) {
         self.entering.push(connection);
     }
 
-    /// A queue of a controller is gone; connections that have waited for one.
+    /// Removes a queue of a controller; answers the connections that have waited for that.
     pub(crate) fn end_queue(&mut self, id: u16, queue: u16) -> Vec<u32> {
         if let Some(association) = self.associations.get_mut(&id) {
             association.queues.remove(&queue);
@@ -448,13 +449,14 @@ impl Control {
         self.take_waiting()
     }
 
-    /// Connections that have waited for something to end, each as often as it waits.
+    /// Takes the connections that wait for a queue or controller to end; one that waits twice is
+    /// there twice.
     pub(crate) fn take_waiting(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.entering)
     }
 
-    /// Controllers whose hosts have been silent for too long (Base 3.9), each once: what they have
-    /// under way may take a while to end. Leases that are over end.
+    /// Takes the controllers whose keep-alive time has passed (Base 3.9), each once, because their
+    /// commands may take a while to end. Also ends leases whose time is over.
     pub(crate) fn take_expired(&mut self, now_ms: u64) -> Vec<u16> {
         if now_ms >= self.views_ms {
             let next = self.subsystems.iter().filter_map(|one| one.look_at_views(now_ms)).min();

@@ -1,8 +1,8 @@
-//! What has been done with a namespace, shard by shard, for others to read meanwhile.
+//! Counters of each namespace, by shard; other threads read them while shards write.
 //!
 //! Invariants:
 //! - Each shard's counters are written by that shard alone: a store, and nothing that waits.
-//! - Times are told apart to a quarter of themselves or better.
+//! - A bucket of latencies is no wider than a quarter of its times.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,17 +24,17 @@ pub enum Kind {
 /// Commands of one kind.
 #[derive(Debug, Default)]
 pub struct KindCounters {
-    /// Commands that have been answered, however they went.
+    /// Commands that have been answered, failed ones included.
     pub commands: AtomicU64,
     /// Those that have failed.
     pub failures: AtomicU64,
-    /// Bytes that were read or written by those that have not; 0 for other kinds.
+    /// Bytes that successful ones have read or written; 0 for [`Kind::Other`].
     pub bytes: AtomicU64,
     /// From the wake-up that took a command to the end of the one that answered it.
     pub latency: Latencies,
 }
 
-/// What one shard has done with one namespace.
+/// The counters of one shard for one namespace.
 #[derive(Debug, Default)]
 pub struct NamespaceCounters {
     kinds: [KindCounters; Kind::ALL.len()],
@@ -42,7 +42,7 @@ pub struct NamespaceCounters {
     pub in_flight: AtomicU64,
 }
 
-/// How many of which duration, in [`Latencies::BUCKETS`] buckets.
+/// A histogram of latencies with [`Latencies::BUCKETS`] buckets.
 #[derive(Debug)]
 pub struct Latencies {
     buckets: [AtomicU64; Self::BUCKETS],
@@ -67,18 +67,18 @@ impl Kind {
 }
 
 impl NamespaceCounters {
-    /// Those of one kind.
+    /// The counters of one kind of commands.
     #[must_use]
     pub const fn of(&self, kind: Kind) -> &KindCounters {
         &self.kinds[kind as usize]
     }
 
-    /// A command is taken.
+    /// Counts a command as in flight.
     pub(crate) fn begin(&self) {
         add(&self.in_flight, 1);
     }
 
-    /// A command that was taken is gone, answered or not.
+    /// Counts a command as no longer in flight, whether it was answered or aborted.
     pub(crate) fn end(&self) {
         subtract(&self.in_flight, 1);
     }
@@ -108,7 +108,7 @@ impl Latencies {
         std::array::from_fn(|bucket| self.buckets[bucket].load(Ordering::Relaxed))
     }
 
-    /// All of them together, in nanoseconds.
+    /// The sum of all latencies, in nanoseconds.
     #[must_use]
     pub fn sum_ns(&self) -> u64 {
         self.sum_ns.load(Ordering::Relaxed)
@@ -120,7 +120,7 @@ impl Latencies {
     }
 }
 
-// Ends belong to what they end: the bucket is that of a nanosecond less.
+// A bucket includes its upper end, so the bucket is that of a nanosecond less.
 fn bucket_of(ns: u64) -> usize {
     let before = ns.saturating_sub(1);
     let power = before.checked_ilog2().unwrap_or(0).saturating_sub(STEP_SHIFT);

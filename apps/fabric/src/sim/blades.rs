@@ -342,6 +342,7 @@ fn clusters(settings: &Settings, fabric: &Fabric, nodes: u32) -> Result<Vec<Vec<
     Ok(all.into_iter().take(wanted as usize).collect())
 }
 
+// How flows are drawn from records: `copies`, `begin`, and the seed.
 fn drawing(settings: &Settings, seed: u64) -> Result<Drawing, SimError> {
     Ok(Drawing {
         seed,
@@ -350,6 +351,7 @@ fn drawing(settings: &Settings, seed: u64) -> Result<Drawing, SimError> {
     })
 }
 
+// `speed`: how much faster than recorded the programs run.
 fn speed(settings: &Settings) -> Result<f64, SimError> {
     let text = settings.text("speed");
     let speed = text.parse().ok().filter(|speed: &f64| (1e-3..=1e6).contains(speed));

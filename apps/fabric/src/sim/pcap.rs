@@ -85,12 +85,14 @@ pub(super) fn file(
     Ok(writer.into_inner())
 }
 
-/// Packets that are left out.
+/// How many packets the capture leaves out because it has the first `most` only.
 pub(super) fn omitted(trace: &Trace, most: u32) -> u64 {
     let all = trace.packets.len() as u64 + trace.omitted_count;
     all.saturating_sub(most.into())
 }
 
+// A record for each time that one of the first `most` packets left a host or reached one. The one
+// that leaves has the place of its later drop as a comment.
 fn records(fabric: &Fabric, trace: &Trace, most: u32) -> Vec<Record> {
     let links = fabric.topology.links();
     let mut dropped = vec![None; trace.packets.len()];

@@ -20,7 +20,7 @@ pub struct EntryConfig {
     pub target: Option<String>,
     /// Identifier of the session at this end.
     pub isid: [u8; 6],
-    /// Of the session that the connection is to belong to; 0 for a new one.
+    /// TSIH of the session that the connection is to join; 0 for a new session.
     pub tsih: u16,
     /// Identifier of the connection in its session.
     pub cid: u16,
@@ -28,15 +28,15 @@ pub struct EntryConfig {
     pub cmd_sn: u32,
     /// See [`Wishes`].
     pub wishes: Wishes,
-    /// What both ends prove; the target too if its part is there.
+    /// CHAP: the secret of this end, and that of the target if it must prove itself too.
     pub chap: Option<Chap>,
-    /// With which of these, the first preferred.
+    /// Algorithms of CHAP, the preferred one first.
     pub algorithms: Vec<Algorithm>,
-    /// What the target answers if it is to prove something; for this login only.
+    /// The challenge that the target must answer if it is to prove itself; for this login only.
     pub nonce: Nonce,
 }
 
-/// A login that has ended well.
+/// A login that has succeeded.
 #[derive(Debug)]
 pub struct Entered {
     /// Identifier of the session at the target.
@@ -45,7 +45,7 @@ pub struct Entered {
     pub link: Link,
 }
 
-/// What was said last.
+/// What the initiator sent last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Method,
@@ -263,7 +263,7 @@ impl Entry {
         }
     }
 
-    // What a target says is the result of what was offered, or it is not taken.
+    // Takes a key of the target: an answer must be what follows from the offer (RFC 7143 6.2).
     fn settle(&mut self, key: &str, value: &str) -> Result<(), Fatal> {
         if matches!(value, "Reject" | "Irrelevant" | "NotUnderstood") {
             return Ok(());
@@ -278,13 +278,14 @@ impl Entry {
         }
     }
 
-    // A target that says nothing of what is required, or rejects it, is not what is wanted.
+    // Whether every digest that this end requires was agreed on.
     fn has_digests(&self) -> bool {
         let (wishes, digests) = (&self.config.wishes, self.parameters.digests);
         let has = |wish, is_agreed| wish != DigestWish::Required || is_agreed;
         has(wishes.header_digest, digests.header) && has(wishes.data_digest, digests.data)
     }
 
+    // Ends the login, and hands over the connection with all that was agreed on.
     fn enter(&mut self) -> Entered {
         self.step = Step::Over;
         let digests = self.parameters.digests;
@@ -303,6 +304,7 @@ impl Entry {
         Entered { tsih: self.response.tsih, link }
     }
 
+    // Appends a login request with these keys; `next` asks for the transition to that stage.
     fn ask(&mut self, current: u8, next: Option<u8>, data: &[u8], out: &mut Vec<u8>) {
         self.requests += 1;
         let stage = LoginStage {

@@ -74,16 +74,16 @@ impl Session {
         Some(Arrival::Manage(management, request))
     }
 
-    /// The connection that a request to manage tasks is answered on.
+    /// The connection on which a task management request is answered.
     #[must_use]
     pub fn connection_of_management(&self, management: Management) -> Option<u16> {
         self.managed.iter().find(|one| one.0 == management).map(|one| one.1)
     }
 
-    /// The tasks of this session that a request is about, those too that were aborted before and
-    /// have not ended: those with a tag for ABORT TASK (1), those of a logical unit for ABORT TASK
-    /// SET (2), CLEAR TASK SET (4) and LOGICAL UNIT RESET (5), all for a reset of the target (6, 7)
-    /// (11.5.1).
+    /// The tasks of this session that a task management request affects, including those that
+    /// were aborted before and have not ended: those with a tag for ABORT TASK (1), those of a
+    /// logical unit for ABORT TASK SET (2), CLEAR TASK SET (4) and LOGICAL UNIT RESET (5), all for
+    /// a reset of the target (6, 7) (11.5.1).
     #[must_use]
     pub fn affected(&self, request: &TaskRequest) -> Vec<Task> {
         match request.function {
@@ -101,8 +101,8 @@ impl Session {
         }
     }
 
-    /// Whether a request is to abort a command that has not come but may yet. It counts as come
-    /// from now on, and is not heard when it comes (11.6.1).
+    /// Whether ABORT TASK is for a command that has not arrived but still may. If so, its CmdSN
+    /// counts as received, and the command is dropped when it arrives (11.6.1).
     pub fn forestall(&mut self, request: &TaskRequest) -> bool {
         let number = request.ref_cmd_sn;
         // Serial numbers (RFC 1982): it was sent before the request.
@@ -111,13 +111,13 @@ impl Session {
         if request.function != 1 || !is_before || !is_open {
             return false;
         }
-        // Its data is not heard either.
+        // Its data is dropped, too.
         self.tasks.remember_early(request.referenced);
         self.count(number);
         true
     }
 
-    /// A number has come, or counts as if it had.
+    /// Counts a CmdSN as received, and moves ExpCmdSN past all that are.
     pub(super) fn count(&mut self, cmd_sn: u32) {
         if cmd_sn == self.exp_cmd_sn {
             self.exp_cmd_sn = cmd_sn.wrapping_add(1);
@@ -129,12 +129,12 @@ impl Session {
         }
     }
 
-    /// A command is not answered any more; its place is free when its owner completes it.
+    /// Marks a task as aborted: it gets no answer. Its slot is free once its owner completes it.
     pub fn abort(&mut self, task: Task) {
         self.tasks.abort(task);
     }
 
-    /// Answers a request to manage tasks (11.6.1): 0 done, 1 no such task, 2 no such logical unit,
+    /// Answers a task management request (11.6.1): 0 done, 1 no such task, 2 no such logical unit,
     /// 5 not supported, 255 refused.
     pub fn answer_management(&mut self, management: Management, response: u8, out: &mut Vec<u8>) {
         let Some(index) = self.managed.iter().position(|one| one.0 == management) else { return };
@@ -144,7 +144,9 @@ impl Session {
         Header::TaskResponse { response, itt, window }.encode(connection.digests, 0, out);
     }
 
-    // 11.14.1: 0 the session, 1 a connection, 2 a connection, to be recovered.
+    // Takes a logout request (11.14.1): reason 0 ends the session, 1 a connection; 2, a connection
+    // that is to be recovered, is refused. Tasks that it ends are aborted; the response waits for
+    // them ([`Self::finish_logout`]).
     pub(super) fn logout<'a>(
         &mut self,
         number: u16,
@@ -174,8 +176,8 @@ impl Session {
         Some(Arrival::Logout(logout))
     }
 
-    /// Answers a logout that has come on this connection if everything it is about has ended: what
-    /// is to be closed once `out` was sent.
+    /// Answers the logout that came on this connection once all tasks that it aborted have ended.
+    /// The caller closes the session or connection that this returns when `out` is sent.
     pub fn finish_logout(&mut self, number: u16, out: &mut Vec<u8>) -> Option<Logout> {
         let (itt, logout) = self.connection(number)?.logout?;
         let is_busy = match logout {

@@ -1,21 +1,22 @@
-//! Controllers that their hosts have others end.
+//! Cross-controller reset: a host has one of its controllers end another one.
 
 use nvme::{Instance, Status};
 
 use super::Control;
 
 impl Control {
-    /// Controllers that may be reset at once by way of each.
+    /// How many resets of other controllers each controller takes at a time.
     pub(crate) const fn resets_max(&self) -> u8 {
         self.limits.resets
     }
 
-    /// Ends another controller at the wish of controller `own`: its admin connection, if it is
-    /// there and not ending, and the keep-alive time of `own` in milliseconds.
+    /// Marks controller `of` as ending, as the host of controller `own` asks for. Answers the admin
+    /// connection to close, none if `of` is gone or is ending already, and the keep-alive time of
+    /// `own` in milliseconds.
     ///
     /// # Errors
-    /// The status with which the command ends: the controller is no other of the same host, or has
-    /// a number that only another target gives.
+    /// Invalid Controller, if `of` belongs to another host or its number is one that another
+    /// target assigns.
     pub(crate) fn begin_reset(
         &mut self,
         own: u16,
@@ -38,7 +39,7 @@ impl Control {
         Ok(((!was_ending).then_some(one.connection), keep_alive_ms))
     }
 
-    /// Whether nothing of an instance of a controller is under way any more.
+    /// Whether an instance of a controller has ended with all its queues.
     pub(crate) fn is_at_rest(&self, of: Instance) -> bool {
         let there = self.associations.get(&of.controller);
         let is_there =

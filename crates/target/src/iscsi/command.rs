@@ -23,7 +23,8 @@ use super::unit;
 use super::work;
 
 impl IscsiSession {
-    /// Takes a command; how many jobs that has begun.
+    /// Takes a command that has arrived; answers how many jobs of the backend it has begun, as all
+    /// functions here do.
     pub(super) fn command(
         &mut self,
         task: Task,
@@ -97,7 +98,7 @@ impl IscsiSession {
         }
     }
 
-    // Goes on with what a logical unit has made of a command.
+    // Does the step that the logical unit has made of a command.
     pub(super) fn step(
         &mut self,
         task: Task,
@@ -136,7 +137,8 @@ impl IscsiSession {
         self.accept(task, pending, out, site)
     }
 
-    // Finds memory for a command, and asks for its data or begins its work.
+    // Keeps a command that is to be worked on. Finds memory for it, then asks for its data, or
+    // begins its work if it needs none.
     pub(super) fn accept(
         &mut self,
         task: Task,
@@ -174,7 +176,7 @@ impl IscsiSession {
         self.session.connection_of(task)
     }
 
-    // Finds memory for a command that may ask for its data.
+    // Finds memory for a command whose turn it is; without memory the command waits in line.
     pub(super) fn lend(&mut self, task: Task, out: &mut Vec<u8>, site: &mut Site<'_>) -> u32 {
         let Some(pending) = self.pending(task) else { return 0 };
         if !pending.execution.fill(site.pool) {
@@ -210,7 +212,7 @@ impl IscsiSession {
         }
     }
 
-    /// All data of a command has come, or will not.
+    /// All data of a command has come, or will not: `result` has the sense then.
     pub(super) fn all_data(
         &mut self,
         task: Task,
@@ -230,7 +232,7 @@ impl IscsiSession {
         }
     }
 
-    // Everything is there that the command needs.
+    // Starts the work of a command: its memory is there, and all of its data.
     pub(super) fn start(&mut self, task: Task, out: &mut Vec<u8>, site: &mut Site<'_>) -> u32 {
         let nexus = self.nexus;
         let Some(pending) = self.pending(task) else { return 0 };
@@ -252,7 +254,7 @@ impl IscsiSession {
         self.begin(task, out, site)
     }
 
-    /// Goes on with what a logical unit has made of a command's parameters.
+    /// Does the step that the logical unit has made of a command's parameter list.
     pub(super) fn go_on(
         &mut self,
         task: Task,
@@ -279,7 +281,8 @@ impl IscsiSession {
         }
     }
 
-    // Begins what nothing bars, or what waited for a range.
+    // Begins the work on the backend, unless the port, a reservation, or a range that another
+    // command holds bars it. A command that waited for a range comes here again.
     pub(super) fn begin(&mut self, task: Task, out: &mut Vec<u8>, site: &mut Site<'_>) -> u32 {
         let (nexus, reach) = (self.nexus, self.peer.port.check());
         let Some(pending) = self.pending(task) else { return 0 };

@@ -1,16 +1,17 @@
-//! The sessions of a shard, and what waits for commands of theirs to end.
+//! The sessions of a shard, and actions that wait until commands of sessions have ended.
 //!
-//! A session is taken out while something is done with it, so that it can be handed the rest.
+//! The caller takes a session out while it works with it, so that it can borrow the others too.
 
 use crate::slab;
 
 use super::ending::Then;
 use super::session::IscsiSession;
 
+/// An action that is due once commands, here and on other shards, have ended.
 #[derive(Debug)]
 struct Wait {
     number: u64,
-    /// Commands, and other shards, that have not ended it.
+    /// Commands, and other shards, that have yet to end.
     left: usize,
     then: Then,
 }
@@ -34,7 +35,7 @@ impl Sessions {
         self.next_serial
     }
 
-    /// Keeps a new session; its place.
+    /// Keeps a new session; answers its slot.
     pub(crate) fn add(&mut self, session: Box<IscsiSession>) -> u32 {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.places.push(None);
@@ -56,12 +57,12 @@ impl Sessions {
         }
     }
 
-    /// Frees places that nobody needs.
+    /// Gives back the memory of free slots at the end.
     pub(crate) fn shrink(&mut self) {
         slab::shrink(&mut self.places, &mut self.free);
     }
 
-    /// The session that was taken out is over.
+    /// Frees the slot of a session that was taken out and has ended.
     pub(crate) fn remove(&mut self, slot: u32) {
         self.free.push(slot);
     }
@@ -70,7 +71,7 @@ impl Sessions {
         self.places.get_mut(slot as usize)?.as_deref_mut()
     }
 
-    /// The session of this identifier.
+    /// The slot of the session with this TSIH, unless that is taken out.
     pub(crate) fn find(&self, tsih: u16) -> Option<u32> {
         let is = |place: &Option<Box<IscsiSession>>| {
             place.as_ref().is_some_and(|session| session.tsih == tsih)
@@ -78,7 +79,7 @@ impl Sessions {
         self.places.iter().position(is).and_then(|slot| u32::try_from(slot).ok())
     }
 
-    /// Places of sessions, taken or not.
+    /// All slots, whether their sessions are taken out or not.
     pub(crate) fn slots(&self) -> impl Iterator<Item = u32> + use<> {
         0..u32::try_from(self.places.len()).unwrap_or(u32::MAX)
     }
@@ -87,22 +88,24 @@ impl Sessions {
         self.places.iter_mut().flatten().map(|session| &mut **session)
     }
 
-    /// Waits for something from now on, which `others` shards have yet to end; its number.
+    /// Registers `then`, to be done once `others` other shards have reported and all commands that
+    /// [`Self::wait_more`] adds have ended. Answers its number. The caller itself calls
+    /// [`Self::ended`] once, when it has added all commands.
     pub(crate) fn wait(&mut self, then: Then, others: usize) -> u64 {
         self.next_wait += 1;
-        // One more until it is known what else there is to wait for.
+        // One more, for the caller.
         self.waits.push(Wait { number: self.next_wait, left: others + 1, then });
         self.next_wait
     }
 
-    /// So many commands more.
+    /// Adds commands that must end before.
     pub(crate) fn wait_more(&mut self, number: u64, commands: usize) {
         if let Some(wait) = self.waits.iter_mut().find(|wait| wait.number == number) {
             wait.left += commands;
         }
     }
 
-    /// One of them has ended; what follows if it was the last.
+    /// Counts the end of a command, or of another shard; answers what is due if that was the last.
     pub(crate) fn ended(&mut self, number: u64) -> Option<Then> {
         let index = self.waits.iter().position(|wait| wait.number == number)?;
         self.waits[index].left -= 1;
