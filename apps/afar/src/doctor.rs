@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use console::{Class, Failure, Output};
+use console::{Class, Failure, Output, Stream, Tone};
 use results::doctor::{Check, Checkup, State};
 
 use leftovers::Leftover;
@@ -59,10 +59,11 @@ pub(crate) fn doctor(flags: &DoctorFlags) -> Result<ExitCode, Failure> {
 fn table(checks: &[Check], usable: bool, leftovers: &[Leftover]) -> String {
     let mut text = String::new();
     for check in checks {
-        let state = match check.state {
-            State::Ok => "ok",
-            State::No => "no",
+        let (tone, state) = match check.state {
+            State::Ok => (Tone::Good, "ok"),
+            State::No => (Tone::Bad, "no"),
         };
+        let state = console::tinted(Stream::Answer, tone, state);
         let _infallible = writeln!(text, "{:<NAME$}{state}  {}", check.name, check.found);
         if check.state == State::No {
             if let Some(what) = &check.needed_for {

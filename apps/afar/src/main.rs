@@ -15,10 +15,11 @@ mod point;
 mod python;
 
 use std::process::ExitCode;
+use std::time::Instant;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory as _, Parser};
-use console::{Class, Failure, terminal, usage};
+use console::{Class, Failure, SpeechFlags, Stream, Tone, terminal, usage};
 
 command::table! {
     Run(memory::RunFlags) => memory::run,
@@ -56,17 +57,24 @@ command::table! {
 struct Cli {
     #[command(subcommand)]
     command: Command,
+    #[command(flatten)]
+    speech: SpeechFlags,
 }
 
 fn main() -> ExitCode {
-    let command = match Cli::try_parse() {
-        Ok(cli) => cli.command,
+    let began = Instant::now();
+    let Cli { command, speech } = match Cli::try_parse() {
+        Ok(cli) => cli,
         Err(error) => return not_parsed(&error),
     };
-    command.execute().unwrap_or_else(|failure| {
-        terminal::say(&format!("afar {}: {failure}\n", command.name()));
+    speech.hold();
+    let status = command.execute().unwrap_or_else(|failure| {
+        terminal::say(&format!("{} {failure}\n", wrong(&format!("afar {}:", command.name()))));
         failure.class().into()
-    })
+    });
+    let name = command.name();
+    terminal::detail(|| format!("{name} took {:.3} s", began.elapsed().as_secs_f64()));
+    status
 }
 
 /// Sections of a page may be of the directory of a sweep, which only `afar sweep` can read.
@@ -98,12 +106,22 @@ fn completions(flags: &pages::CompletionsFlags) -> Result<ExitCode, Failure> {
 fn not_parsed(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            let _unread = terminal::answer(&error.render().to_string());
+            let text = error.render();
+            let _unread = terminal::answer(&match console::has_color(Stream::Answer) {
+                true => text.ansi().to_string(),
+                false => text.to_string(),
+            });
             ExitCode::SUCCESS
         }
         _ => {
-            terminal::say(&usage::sentence(error, &Cli::command()));
+            let (name, text) = usage::sentence(error, &Cli::command());
+            terminal::say(&format!("{} {text}\n", wrong(&format!("{name}:"))));
             Class::Usage.into()
         }
     }
+}
+
+/// Who says that something is wrong, in the colour of that.
+fn wrong(name: &str) -> String {
+    console::tinted(Stream::Message, Tone::Bad, name)
 }

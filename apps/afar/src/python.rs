@@ -29,8 +29,8 @@ const COMMANDS: [&[&str]; 14] = [
 ];
 
 /// Flags that the package gives by itself, or that print something else than a record.
-const NOT_KEYWORDS: [&str; 9] =
-    ["help", "version", "json", "ready-fd", "list", "print", "dry-run", "quiet", "table"];
+const NOT_KEYWORDS: [&str; 8] =
+    ["help", "version", "json", "ready-fd", "list", "print", "dry-run", "table"];
 
 /// Words that Python keeps for itself.
 const RESERVED: [&str; 12] =

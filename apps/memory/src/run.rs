@@ -34,6 +34,7 @@ pub fn run(flags: &RunFlags) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     setup.calibrate()?;
+    terminal::detail(|| format!("runs with {}", setup.dry_run().trim_end()));
     let blade = setup.reach(flags.far_take)?;
     let json = flags.json.as_deref().map(Output::open).transpose()?;
     let mut watch = setup.watch(flags)?;
@@ -47,7 +48,7 @@ pub fn run(flags: &RunFlags) -> Result<ExitCode, Failure> {
     record.results.warnings.splice(0..0, setup.warnings);
     // Of a run that tells nothing the summary and the record say so, and the program has run.
     let failed = record.results.figures().err().filter(|_| !record.results.tells_nothing());
-    if !flags.quiet {
+    if !console::is_quiet() {
         tell(flags, &record, recorded.as_ref().ok().copied().flatten());
     } else if let Some(invalid) = &failed {
         terminal::say(&format!("afar run: {}\n", validity::told(invalid)));

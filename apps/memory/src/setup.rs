@@ -153,11 +153,7 @@ impl Setup {
                 "afar ctl cannot reach this run: its socket was not opened: {error}"
             ));
         }
-        Ok(Watch {
-            live: if flags.quiet { None } else { LiveLine::if_watched() },
-            recorder,
-            control: control.ok(),
-        })
+        Ok(Watch { live: LiveLine::if_watched(), recorder, control: control.ok() })
     }
 
     /// How the run is done.

@@ -37,7 +37,7 @@ impl Figure {
     /// When the drive, the target or the files cannot be made, or a request fails.
     pub(crate) fn measure(&self, options: &Options) -> Result<Option<Measured>, ReproduceError> {
         // Before any thread is started, so that none of them is interrupted.
-        let session = || Session::new(self.name.to_owned(), options.quiet);
+        let session = || Session::new(self.name.to_owned());
         match self.run {
             Run::Alone(run) => run(options),
             Run::Watched(run) => run(session()?, options),

@@ -48,8 +48,4 @@ pub(crate) struct Options {
     /// How long each load runs
     #[arg(long, value_name = "TIME", hide = true)]
     pub(crate) runtime: Option<Duration>,
-
-    /// No live line, no table; the files are written
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
 }

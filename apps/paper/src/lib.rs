@@ -74,15 +74,10 @@ pub fn reproduce(flags: &ReproduceFlags) -> Result<ExitCode, Failure> {
     let Some(measured) = measured else { return Ok(nothing(name)) };
     let report = &measured.report;
     let text = results::write(&whole(name, &measured));
-    picture.write(&report.picture)?;
-    record.write(&text)?;
-    let has_table = options.json.as_deref() != Some(Path::new("-")) && !options.quiet;
-    if let Some(json) = json {
-        json.write(&text)?;
-    }
-    if has_table {
-        terminal::answer(&told(&measured, &paths[0]))?;
-    }
+    let (drawn, written) = (|| report.picture.clone(), || text.clone());
+    let forms: Vec<console::Form<'_>> =
+        vec![(Some(picture), &drawn), (Some(record), &written), (json, &written)];
+    console::answer(|| told(&measured, &paths[0]), forms)?;
     if measured.is_interrupted {
         terminal::say(&format!("afar reproduce: {name}: interrupted; this is what was measured\n"));
         return Ok(Class::Interrupted.into());

@@ -10,7 +10,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use console::{Line, terminal};
+use console::{Progress, terminal};
 use experiment::journal::{Header, Journal};
 use experiment::machine::{Measuring, class};
 use experiment::stats;
@@ -99,8 +99,7 @@ pub(super) fn run(
         signals,
         repetitions,
         deadline: flags.quick.then(|| Instant::now() + QUICK),
-        line: if flags.quiet { None } else { Line::if_watched() },
-        quiet: flags.quiet,
+        progress: Progress::new("run", 0),
         left: 0,
     };
     let all = programs.iter().map(|program| program.cells.len()).sum::<usize>();
@@ -108,7 +107,7 @@ pub(super) fn run(
     let before = all - running.missing();
     let is_interrupted = !running.run()?;
     let left = running.left;
-    running.line = None;
+    running.progress.close();
     let runs: Vec<Runs> = running.opened.into_iter().map(Opened::close).collect();
     if let Some(why) = nothing(&runs).filter(|_| !is_interrupted) {
         return Err(ReproduceError::NothingRan(why));
@@ -192,8 +191,7 @@ struct Running<'a> {
     signals: Signals,
     repetitions: u32,
     deadline: Option<Instant>,
-    line: Option<Line>,
-    quiet: bool,
+    progress: Progress,
     left: usize,
 }
 
@@ -216,8 +214,7 @@ impl Running<'_> {
             opened.program.cells.iter().map(move |cell| (number, cell.clone()))
         });
         let cells: Vec<(usize, Cell)> = cells.collect();
-        let all = self.missing();
-        let mut done = 0;
+        self.progress.restart("run", self.missing(), 0);
         for block in 0..self.repetitions {
             let mut order = in_block(cells.len(), (SEED, block), |index| {
                 let (number, cell) = &cells[index];
@@ -236,8 +233,7 @@ impl Running<'_> {
                     self.left += 1;
                     continue;
                 }
-                done += 1;
-                if !self.once(*number, cell, block, &format!("run {done} of {all}"))? {
+                if !self.once(*number, cell, block)? {
                     return Ok(false);
                 }
             }
@@ -245,18 +241,10 @@ impl Running<'_> {
         Ok(true)
     }
 
-    fn once(
-        &mut self,
-        number: usize,
-        cell: &Cell,
-        block: u32,
-        which: &str,
-    ) -> Result<bool, ReproduceError> {
+    fn once(&mut self, number: usize, cell: &Cell, block: u32) -> Result<bool, ReproduceError> {
         let opened = &mut self.opened[number];
         let name = opened.program.name;
-        if let Some(line) = &mut self.line {
-            line.draw(&format!("afar  {which}  {name}  {}", cell.name()));
-        }
+        self.progress.show(&format!("{name}  {}", cell.name()));
         let trials = Trials {
             sweep: &opened.sweep,
             allow_unmanaged: opened.allow_unmanaged,
@@ -265,8 +253,9 @@ impl Running<'_> {
         };
         match trials.keep(cell, block, &mut opened.journal) {
             Ok(trouble) => {
-                if let Some(why) = trouble.filter(|_| !self.quiet) {
-                    terminal::say(&format!("afar reproduce: {name}, {}: {why}\n", cell.name()));
+                self.progress.end(&format!("{name} {}", cell.name()));
+                if let Some(why) = trouble {
+                    terminal::note(&format!("afar reproduce: {name}, {}: {why}\n", cell.name()));
                 }
                 Ok(true)
             }

@@ -1,5 +1,6 @@
 //! What a figure comes to.
 
+use console::{Stream, Tone};
 use experiment::stats;
 use serde_json::Value;
 
@@ -52,10 +53,14 @@ impl Verdict {
     pub(super) fn text(&self) -> String {
         match (self.undecided, self.holds) {
             (Some(why), _) => format!("undecided, because {why}: {}", self.claim),
-            (None, true) => format!("holds: {}", self.claim),
-            (None, false) => format!("does not hold here: {}", self.claim),
+            (None, true) => format!("{}: {}", tinted(Tone::Good, "holds"), self.claim),
+            (None, false) => format!("{}: {}", tinted(Tone::Bad, "does not hold here"), self.claim),
         }
     }
+}
+
+fn tinted(tone: Tone, text: &str) -> String {
+    console::tinted(Stream::Answer, tone, text)
 }
 
 /// The median; 0 of none.

@@ -13,8 +13,6 @@ use client::Watch;
 pub(super) struct Session {
     inner: client::Session,
     figure: String,
-    done: usize,
-    all: usize,
 }
 
 /// A load of requests of 4 KiB at random.
@@ -34,17 +32,17 @@ pub(super) struct Load {
 }
 
 impl Session {
-    /// Of a figure; nothing is drawn if `quiet`.
+    /// Of a figure.
     ///
     /// # Errors
     /// When the kernel is out of descriptors.
-    pub(super) fn new(figure: String, quiet: bool) -> Result<Self, ReproduceError> {
-        Ok(Self { inner: client::Session::new(quiet)?, figure, done: 0, all: 0 })
+    pub(super) fn new(figure: String) -> Result<Self, ReproduceError> {
+        Ok(Self { inner: client::Session::new()?, figure })
     }
 
     /// How many loads there will be.
-    pub(super) const fn expect(&mut self, all: usize) {
-        (self.done, self.all) = (0, all);
+    pub(super) fn expect(&mut self, all: usize) {
+        self.inner.expect("load", all);
     }
 
     pub(super) const fn is_interrupted(&self) -> bool {
@@ -65,9 +63,8 @@ impl Session {
         what: &str,
         has_ended: impl Fn() -> bool,
     ) -> Result<bool, ReproduceError> {
-        self.done += 1;
-        let line = format!("afar  {}  load {} of {}: {what}", self.figure, self.done, self.all);
-        self.inner.wait(&line, has_ended)?;
+        self.inner.wait(&format!("{}: {what}", self.figure), has_ended)?;
+        self.inner.end_part(what);
         Ok(!self.is_interrupted())
     }
 
@@ -98,12 +95,12 @@ impl Session {
         if self.is_interrupted() {
             return Ok(None);
         }
-        self.done += 1;
-        let mut line = Line(format!("{}  load {} of {}: {what}", self.figure, self.done, self.all));
+        let mut line = Line(format!("{}: {what}", self.figure));
         let tallies = self.inner.run(loads, &mut line).map_err(ReproduceError::Load)?;
         if self.is_interrupted() {
             return Ok(None);
         }
+        self.inner.end_part(what);
         let failed = |tally: &&Tally| tally.failure_count() > 0 || tally.count() == 0;
         if let Some(tally) = tallies.iter().find(failed) {
             let count = tally.failure_count();
@@ -120,7 +117,7 @@ struct Line(String);
 
 impl Watch for Line {
     fn line(&mut self, _ended: u64, per_second: u64) -> String {
-        format!("afar  {}  {per_second} IOPS", self.0)
+        format!("{}  {per_second} IOPS", self.0)
     }
 }
 

@@ -1,9 +1,9 @@
 //! An answer in several forms: a table for the terminal, and files.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use console::{Failure, Output, terminal};
+use console::{Failure, Output};
 
 /// An answer in several forms.
 pub(super) struct Written<'a> {
@@ -23,19 +23,10 @@ pub(super) fn when(
 
 /// Opens every file before the first is written.
 pub(super) fn write(written: Written<'_>) -> Result<ExitCode, Failure> {
-    let is_stdout = |path: &Path| path.as_os_str() == "-";
-    let mut outputs = Vec::new();
-    let mut is_answered = false;
-    for (path, bytes) in written.files {
-        let Some(path) = path else { continue };
-        is_answered |= is_stdout(path);
-        outputs.push((Output::open(path)?, bytes));
-    }
-    for (output, bytes) in outputs {
-        output.write_bytes(&bytes)?;
-    }
-    if !is_answered {
-        terminal::answer(&written.table)?;
-    }
+    let Written { table, files } = written;
+    let wanted = files.into_iter().filter_map(|(path, bytes)| Some((path.as_deref()?, bytes)));
+    let opened = wanted.map(|(path, bytes)| Ok((Output::open(path)?, bytes)));
+    let opened: Vec<_> = opened.collect::<Result<_, Failure>>()?;
+    console::answer_bytes(|| table, opened)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -19,8 +19,6 @@ pub(crate) enum SweepError {
     Journal(#[from] JournalError),
     #[error("{0}")]
     Start(#[from] sys::Error),
-    #[error("--json - and --csv -: give one of them a file; only one can be on standard output")]
-    TwoAnswers,
     #[error("--find {0}: give a share above 0 with its sign, such as 5%")]
     Bound(String),
     #[error(transparent)]

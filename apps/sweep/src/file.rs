@@ -8,6 +8,7 @@ use paging::PolicyKind;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
+use console::terminal;
 use document::toml_text;
 use document::{Bandwidth, delay};
 use farmem::EngineKind;
@@ -219,6 +220,7 @@ impl Sweep {
     pub(crate) fn read(path: &Path) -> Result<(Self, String), FileError> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| FileError::Unreadable { path: path.to_owned(), source })?;
+        terminal::detail(|| format!("read {}", path.display()));
         Ok((Self::of(&text, path)?, text))
     }
 

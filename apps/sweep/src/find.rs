@@ -395,8 +395,7 @@ mod tests {
             header: &header,
             journal,
             looks: looks(sweep.repetitions),
-            line: None,
-            quiet: true,
+            progress: console::Progress::unseen("run"),
             told: std::collections::HashMap::new(),
         });
         std::fs::remove_dir_all(&directory).expect("it is ours");

@@ -57,10 +57,6 @@ pub struct SweepFlags {
     /// Print what would be run, with every setting, and how long that may take; run nothing
     #[arg(long)]
     pub(crate) print: bool,
-
-    /// No live line, and no word of runs that fail before the end
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
 }
 
 const NOTES: &str = r#"Example of a file:

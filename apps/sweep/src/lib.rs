@@ -33,7 +33,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use console::{Class, Failure, Line, Output, terminal};
+use console::{Class, Failure, Output, Progress, terminal};
 use dispatch::{Place, Points};
 use experiment::journal::{self, Header, Journal};
 use experiment::machine::{Measuring, class};
@@ -84,6 +84,10 @@ pub fn sweep(flags: &SweepFlags) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let outputs = outputs(flags)?;
+    terminal::detail(|| {
+        let (of, cells) = (sweep.repetitions, cells.len());
+        format!("{cells} cells, {of} runs of each; kept in {}", directory.display())
+    });
     let signals = console::interrupts().map_err(SweepError::from)?;
     let (rows, answer) = match (&flags.on, bound) {
         (Place::Local, _) => here(flags, (&directory, &header), (&sweep, &cells), bound, &signals)?,
@@ -102,7 +106,7 @@ pub fn sweep(flags: &SweepFlags) -> Result<ExitCode, Failure> {
         ));
         return Ok(Class::Interrupted.into());
     };
-    let how = (flags, outputs, gate.as_ref());
+    let how = (outputs, gate.as_ref());
     answered(how, (&header, &sweep), &cells, rows, answer)
 }
 
@@ -135,10 +139,9 @@ fn here(
     let mut run = Sweeping {
         trials: Trials { sweep, allow_unmanaged, afar, signals },
         header,
-        journal,
         looks: find::looks(sweep.repetitions),
-        line: if flags.quiet { None } else { Line::if_watched() },
-        quiet: flags.quiet,
+        progress: shown(&journal, sweep, cells, bound.is_some()),
+        journal,
         told: HashMap::new(),
     };
     let done = match bound {
@@ -150,6 +153,18 @@ fn here(
         Err(Stopped::Failure(failure)) => Err(failure),
         Err(Stopped::Interrupted) => Ok((run.journal.rows, None)),
     }
+}
+
+/// A search makes as many runs as it needs.
+fn shown(journal: &Journal<Row>, sweep: &Sweep, cells: &[Cell], is_search: bool) -> Progress {
+    let runs = cells.len() * sweep.repetitions as usize;
+    let mut progress = match is_search {
+        true => Progress::without_end("run"),
+        false => Progress::new("run", runs),
+    };
+    progress = progress.after(journal.rows.len());
+    progress.expect(time::mean_s(&journal.rows));
+    progress
 }
 
 /// Has an engine run them.
@@ -164,8 +179,8 @@ fn elsewhere(
     journal.plan(&plan).map_err(SweepError::from)?;
     let (count, jobs, are_measured) = (plan.len(), None, true);
     let points = Points { place: &flags.on, directory, count, jobs, are_measured };
-    let line = if flags.quiet { None } else { Line::if_watched() };
-    let is_whole = dispatch::send(&points, signals, line).map_err(SweepError::from)?;
+    let progress = Progress::new("run", count).after(journal.rows.len());
+    let is_whole = dispatch::send(&points, signals, progress).map_err(SweepError::from)?;
     journal.read_on().map_err(SweepError::from)?;
     Ok((journal.rows, is_whole.then_some(None)))
 }
@@ -192,16 +207,12 @@ fn check_machines(directory: &Path, rows: &[Row], own: &str) -> Result<(), Sweep
 fn outputs(flags: &SweepFlags) -> Result<[Option<Output>; 2], Failure> {
     let outputs = [&flags.json, &flags.csv].map(|path| Output::wanted(path.as_deref()));
     let [json, csv] = outputs;
-    let outputs = [json?, csv?];
-    match outputs.iter().flatten().filter(|output| output.is_stdout()).count() {
-        2 => Err(SweepError::TwoAnswers.into()),
-        _ => Ok(outputs),
-    }
+    Ok([json?, csv?])
 }
 
 // Prints the answer of a search, or that of the matrix, and says how the runs ended.
 fn answered(
-    (flags, [json, csv], gate): (&SweepFlags, [Option<Output>; 2], Option<&Gate>),
+    ([json, csv], gate): ([Option<Output>; 2], Option<&Gate>),
     (header, sweep): (&Header, &Sweep),
     cells: &[Cell],
     mut rows: Vec<Row>,
@@ -219,8 +230,8 @@ fn answered(
     });
     let (as_json, as_csv) = (|| record.clone(), || table::csv(&findings));
     console::answer(|| text, vec![(json, &as_json), (csv, &as_csv)])?;
-    if let Some(disturbed) = disturbed(rows).filter(|_| !flags.quiet) {
-        terminal::say(&disturbed);
+    if let Some(disturbed) = disturbed(rows) {
+        terminal::note(&disturbed);
     }
     ended(rows, gate.and_then(|gate| gate.closed(&findings)))
 }

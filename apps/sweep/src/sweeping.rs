@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use console::{Failure, Line, terminal};
+use console::{Failure, Progress, terminal};
 use experiment::journal::{Header, Journal};
 use experiment::{Looks, stats};
 
@@ -10,7 +10,6 @@ use super::error::SweepError;
 use super::find::{self, Edge, Requirement};
 use super::matrix::Cell;
 use super::row::Row;
-use super::time::{clock, mean_s};
 use super::trial::Trials;
 use super::trouble::NotKept;
 use super::whole::{in_block, waits};
@@ -41,8 +40,7 @@ pub(crate) struct Sweeping<'a> {
     pub(crate) journal: Journal<Row>,
     /// When a step of the search is looked at.
     pub(crate) looks: Looks,
-    pub(crate) line: Option<Line>,
-    pub(crate) quiet: bool,
+    pub(crate) progress: Progress,
     /// Why the last run of a cell had no figure, so that nobody reads that twice.
     pub(crate) told: HashMap<String, String>,
 }
@@ -50,11 +48,8 @@ pub(crate) struct Sweeping<'a> {
 impl Sweeping<'_> {
     pub(crate) fn matrix(&mut self, cells: &[Cell]) -> Result<Option<[String; 2]>, Stopped> {
         let sweep = self.trials.sweep;
-        let runs = cells.len() * sweep.repetitions as usize;
         for block in 0..sweep.repetitions {
             for index in self.in_block(cells, block) {
-                let left = runs.saturating_sub(self.journal.rows.len());
-                self.show(&cells[index], block, left);
                 self.once(&cells[index], block)?;
             }
         }
@@ -142,7 +137,6 @@ impl Sweeping<'_> {
             }
             let block = first + turn;
             for index in self.in_block(&all, block) {
-                self.show(&all[index], block, 0);
                 self.once(&all[index], block)?;
             }
         }
@@ -163,7 +157,6 @@ impl Sweeping<'_> {
             if block >= sweep.repetitions && !is_unsure {
                 break;
             }
-            self.show(&cell, block, 0);
             self.once(&Cell::NATIVE, block)?;
             if waits(&cell, &self.journal.rows) {
                 self.once(&cell.zero_of(), block)?;
@@ -193,24 +186,20 @@ impl Sweeping<'_> {
     }
 
     fn once(&mut self, cell: &Cell, block: u32) -> Result<(), Stopped> {
+        let (name, number) = (cell.name(), block + 1);
+        let before = self.journal.rows.len();
+        if !self.journal.has(block, &name) {
+            self.progress.show(&format!("block {number}  {name}"));
+        }
         let trouble = self.trials.keep(cell, block, &mut self.journal)?;
-        if let Some(why) = trouble.filter(|_| !self.quiet) {
-            let (name, block) = (cell.name(), block + 1);
+        if let Some(row) = self.journal.rows.get(before..).and_then(<[Row]>::last) {
+            self.progress.end(&format!("{name} {:.2} s", row.elapsed_ns as f64 / 1e9));
+        }
+        if let Some(why) = trouble {
             let before = self.told.insert(name.clone(), why.clone());
             let why = if before.as_ref() == Some(&why) { "the same again" } else { &why };
-            terminal::say(&format!("afar sweep: {name}, block {block}: {why}\n"));
+            terminal::note(&format!("afar sweep: {name}, block {number}: {why}\n"));
         }
         Ok(())
-    }
-
-    fn show(&mut self, cell: &Cell, block: u32, left: usize) {
-        let Some(line) = &mut self.line else { return };
-        let time = mean_s(&self.journal.rows).filter(|_| left > 0);
-        let time =
-            time.map_or_else(String::new, |mean| format!("  {} left", clock(mean * left as f64)));
-        let done = self.journal.rows.len();
-        let all = if left > 0 { format!(" of {}", done + left) } else { String::new() };
-        let (run, block) = (done + 1, block + 1);
-        line.draw(&format!("afar  run {run}{all}  block {block}  {}{time}", cell.name()));
     }
 }

@@ -1,4 +1,4 @@
-//! How long runs took, and how long those that are left may take.
+//! How long runs took, and may take.
 
 use std::time::Duration;
 
@@ -12,22 +12,7 @@ pub(crate) fn mean_s(rows: &[Row]) -> Option<f64> {
     (!rows.is_empty()).then(|| sum / rows.len() as f64)
 }
 
-/// A time as people say it: `1 min 05 s`.
+/// A time in seconds as people say it, however long.
 pub(crate) fn clock(seconds: f64) -> String {
-    let whole = Duration::from_secs_f64(seconds.clamp(0.0, 1e9)).as_secs();
-    match (whole / 3600, whole / 60 % 60, whole % 60) {
-        (0, 0, seconds) => format!("{seconds} s"),
-        (0, minutes, seconds) => format!("{minutes} min {seconds:02} s"),
-        (hours, minutes, _) => format!("{hours} h {minutes:02} min"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn clock_is_as_fine_as_it_needs_to_be() {
-        assert_eq!([5.0, 65.0, 3700.0].map(clock), ["5 s", "1 min 05 s", "1 h 01 min"]);
-    }
+    console::clock(Duration::from_secs_f64(seconds.clamp(0.0, 1e9)))
 }

@@ -71,10 +71,6 @@ pub struct TortureFlags {
     /// Write everything that was seen as JSON; - is standard output, which then has nothing else
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) json: Option<PathBuf>,
-
-    /// Print only what is not as stated
-    #[arg(long, short, help_heading = OUTPUT)]
-    pub(crate) quiet: bool,
 }
 
 const CASES: &str = "Cases";

@@ -47,28 +47,28 @@ pub fn torture(flags: &TortureFlags) -> Result<ExitCode, Failure> {
         terminal::answer(&text)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let is_json_stdout = flags.json.as_ref().is_some_and(|path| path.as_os_str() == "-");
     let json = flags.json.as_deref().map(Output::open).transpose()?;
-    let mut session = Session::new(flags.quiet).map_err(TortureError::from)?;
+    let mut session = Session::new().map_err(TortureError::from)?;
     let plan = Plan::resolve(flags)?;
     let started_unix_ns = sys::clock::unix_ns();
-    let say = |text: String| {
-        if is_json_stdout { Ok(()) } else { terminal::answer(&text) }
-    };
-    if !flags.quiet {
+    let is_told = !json.as_ref().is_some_and(Output::is_stdout);
+    let say = |text: String| if is_told { terminal::answer(&text) } else { Ok(()) };
+    if !console::is_quiet() {
         say(table::head(&plan))?;
     }
     let calm = run::calm(&plan, &mut session)?;
     let mut outcomes: Vec<Outcome> = Vec::new();
     let mut is_gone = false;
+    session.expect("case", plan.rows.len());
     for row in &plan.rows {
-        let line = table::progress(&outcomes, plan.rows.len(), row.name);
+        let line = table::progress(&outcomes, row.name);
         let Some(outcome) = run::run(&plan, row, &mut session, &line)? else { break };
         session.end_drawn();
         let is_wrong = outcome.verdict == Verdict::Not;
-        if !flags.quiet || is_wrong {
+        if !console::is_quiet() || is_wrong {
             say(table::lines(&outcome, &calm))?;
         }
+        session.end_part(&format!("{} {}", row.name, outcome.verdict.words()));
         outcomes.push(outcome);
         // What does not answer any more is not tried for the rest of the day.
         is_gone = is_wrong && !plan.site.takes_connections();
@@ -78,12 +78,9 @@ pub fn torture(flags: &TortureFlags) -> Result<ExitCode, Failure> {
     }
     session.end_line();
     let interrupted = session.is_interrupted();
-    if let Some(output) = json {
-        let record =
-            table::record(&plan, &calm, &outcomes, started_unix_ns, [interrupted, is_gone]);
-        output.write(&results::write(&record))?;
-    }
-    say(table::summary(&plan, &outcomes, [interrupted, is_gone]))?;
+    let ends = [interrupted, is_gone];
+    let record = || results::write(&table::record(&plan, &calm, &outcomes, started_unix_ns, ends));
+    console::answer(|| table::summary(&plan, &outcomes, ends), vec![(json, &record)])?;
     let is_wrong = outcomes.iter().any(|outcome| outcome.verdict == Verdict::Not);
     Ok(match (is_wrong, interrupted) {
         (_, true) => Class::Interrupted.into(),

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use console::{Stream, Tone, tinted};
 use measure::{Bytes, Duration};
 use results::torture::{Case, Felt, Params, Results, Torture, Verdict};
 
@@ -49,22 +50,23 @@ pub(super) fn head(plan: &Plan) -> String {
     text + "\n\n"
 }
 
-/// The line while a case runs.
-pub(super) fn progress(done: &[Outcome], all: usize, name: &str) -> String {
+/// What is shown while a case runs.
+pub(super) fn progress(done: &[Outcome], name: &str) -> String {
     let wrong = done.iter().filter(|outcome| outcome.verdict == Verdict::Not).count();
-    let elapsed: std::time::Duration = done.iter().map(|outcome| outcome.elapsed).sum();
-    let mut text = format!("afar torture  {name}  {} of {all}  {wrong} not as stated", done.len());
-    if let (Ok(count @ 3..), Ok(left)) = (u32::try_from(done.len()), u32::try_from(all)) {
-        let left = elapsed / count * left.saturating_sub(count);
-        let _infallible = write!(text, "  about {} s left", left.as_secs().max(1));
-    }
-    text
+    format!("{name}  {wrong} not as stated")
 }
 
 /// What one case has come to.
 pub(super) fn lines(outcome: &Outcome, calm: &Felt) -> String {
     let Outcome { row, verdict, findings, neighbour, elapsed, .. } = outcome;
-    let mut text = format!("{:<6}  {}: {}\n", row.name, loud(*verdict), row.what);
+    let tone = match verdict {
+        Verdict::Not => Some(Tone::Bad),
+        Verdict::AsStated => Some(Tone::Good),
+        Verdict::Skipped | Verdict::NotOffered => None,
+    };
+    let word = loud(*verdict);
+    let word = tone.map_or_else(|| word.to_owned(), |tone| tinted(Stream::Answer, tone, word));
+    let mut text = format!("{:<6}  {word}: {}\n", row.name, row.what);
     for reason in outcome.reasons.iter().chain(&findings.worst) {
         let _infallible = writeln!(text, "{INDENT}{reason}");
     }

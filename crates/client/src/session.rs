@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use console::Line;
+use console::Progress as Parts;
 use diskload::{Device, LoadConfig, LoadError, Progress, Tally};
 use sys::clock::monotonic_ns;
 use sys::event::{Poll, Signals};
@@ -12,7 +12,7 @@ use sys::event::{Poll, Signals};
 pub struct Session {
     signals: Signals,
     poll: Poll,
-    line: Option<Line>,
+    parts: Parts,
     interrupted: bool,
 }
 
@@ -32,17 +32,15 @@ const LOOK_NS: u64 = 20_000_000;
 const PERIOD_NS: u64 = 500_000_000;
 
 impl Session {
-    /// Before any thread is started, so that none of them is interrupted. Nothing is drawn if
-    /// `quiet`.
+    /// Before any thread is started, so that none of them is interrupted.
     ///
     /// # Errors
     /// When the kernel is out of descriptors.
-    pub fn new(quiet: bool) -> sys::Result<Self> {
+    pub fn new() -> sys::Result<Self> {
         let signals = console::interrupts()?;
         let poll = Poll::new()?;
         poll.add(&signals, 0)?;
-        let line = if quiet { None } else { Line::if_watched() };
-        Ok(Self { signals, poll, line, interrupted: false })
+        Ok(Self { signals, poll, parts: Parts::new("load", 1), interrupted: false })
     }
 
     /// Whether Ctrl-C was pressed.
@@ -51,16 +49,24 @@ impl Session {
         self.interrupted
     }
 
-    /// Erases the line.
+    /// What is done part by part, and how many parts there are.
+    pub fn expect(&mut self, part: &'static str, all: usize) {
+        self.parts.restart(part, all, 0);
+    }
+
+    /// One more part has ended: `what` it was, and what it came to.
+    pub fn end_part(&mut self, what: &str) {
+        self.parts.end(what);
+    }
+
+    /// Erases the line for good.
     pub fn end_line(&mut self) {
-        self.line = None;
+        self.parts.close();
     }
 
     /// Erases what the line says; there is more to come.
     pub fn end_drawn(&mut self) {
-        if self.line.take().is_some() {
-            self.line = Line::if_watched();
-        }
+        self.parts.clear();
     }
 
     /// Waits until something has ended, with this line; the wish to stop ends it, too.
@@ -69,9 +75,7 @@ impl Session {
     /// When the kernel cannot wait.
     pub fn wait(&mut self, line: &str, has_ended: impl Fn() -> bool) -> sys::Result<()> {
         let mut ready = Vec::new();
-        if let Some(drawn) = &mut self.line {
-            drawn.draw(line);
-        }
+        self.parts.show(line);
         while !self.interrupted && !has_ended() {
             self.poll.wait(Some(Duration::from_nanos(LOOK_NS)), &mut ready)?;
             self.interrupted = self.signals.next().is_some();
@@ -95,6 +99,7 @@ impl Session {
         if counted_ns == 0 {
             watch.look(0);
         }
+        self.parts.begin(longest_s(loads));
         let tallies = std::thread::scope(|scope| {
             let progress = &progress;
             let workers: Vec<_> = loads
@@ -147,15 +152,22 @@ impl Session {
             }
             let now_ns = monotonic_ns();
             let period = now_ns - last_ns;
-            if let Some(line) = &mut self.line
-                && period >= PERIOD_NS
-            {
+            if period >= PERIOD_NS {
                 let ended = progress.ended();
                 let rate = u128::from(ended - last) * 1_000_000_000 / u128::from(period);
-                line.draw(&watch.line(ended, u64::try_from(rate).unwrap_or(u64::MAX)));
+                self.parts.show(&watch.line(ended, u64::try_from(rate).unwrap_or(u64::MAX)));
                 (last_ns, last) = (now_ns, ended);
             }
         }
         Ok(())
     }
+}
+
+/// How long loads take together, in seconds, if each of them ends by the clock.
+fn longest_s(loads: &[(LoadConfig, Device)]) -> Option<f64> {
+    let ends = loads.iter().map(|(config, _)| {
+        let all = config.delay.saturating_add(config.ramp).saturating_add(config.runtime?);
+        Some(all.as_ns() as f64 / 1e9)
+    });
+    ends.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)
 }

@@ -8,6 +8,8 @@
 //! * A command returns its exit status or a [`Failure`]; `main` prints the failure and exits.
 //! * An error implements [`Classed`] beside its definition, so this crate names no command.
 //! * Results go to standard output and files, everything else to standard error.
+//! * How much is said is the user's choice for the whole process ([`SpeechFlags`]): applications
+//!   say what they have to say, and this crate leaves out what nobody wants to hear.
 
 pub mod layout;
 pub mod machine;
@@ -17,11 +19,15 @@ pub mod usage;
 mod failure;
 mod line;
 mod output;
+mod progress;
 mod screen;
 mod signals;
+mod speech;
 
 pub use failure::{Class, Classed, Failure};
 pub use line::Line;
-pub use output::{Form, Lines, Output, OutputError, answer};
+pub use output::{Form, Lines, Output, OutputError, answer, answer_bytes};
+pub use progress::{Progress, clock};
 pub use screen::Screen;
 pub use signals::{interrupts, interrupts_and_hangups};
+pub use speech::{SpeechFlags, Stream, Tone, When, has_color, is_quiet, is_verbose, tinted};

@@ -11,7 +11,7 @@ use std::io::IsTerminal;
 
 use rustix::termios::LocalModes;
 
-use crate::terminal;
+use crate::{speech, terminal};
 
 /// The program writes to the same terminal and may have left a line half written, so ours goes
 /// below the cursor, which stays where it was (ECMA-48, DEC STD 070): erase what is below, go down
@@ -41,9 +41,13 @@ enum Place {
 }
 
 impl Line {
-    /// A line, if there is a terminal to draw it on, or a process that asks for it.
+    /// A line, if there is a terminal to draw it on, or a process that asks for it, and the user
+    /// wants to see progress.
     #[must_use]
     pub fn if_watched() -> Option<Self> {
+        if !speech::shows_progress() {
+            return None;
+        }
         if std::env::var_os(VARIABLE).is_some_and(|how| how == "lines") {
             return Some(Self { place: Place::Reader });
         }

@@ -3,8 +3,9 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::{Class, Classed, Failure, terminal};
+use crate::{Class, Classed, Failure, speech, terminal};
 
 /// Why a result is in no file.
 #[derive(Debug, thiserror::Error)]
@@ -17,6 +18,9 @@ pub enum OutputError {
         /// Why.
         source: io::Error,
     },
+    /// Standard output has another answer already.
+    #[error("two answers would be written to standard output; give one of them a file")]
+    Taken,
     /// After a run.
     #[error("write {}: {source}; check the space left on its disk", path.display())]
     Write {
@@ -38,7 +42,7 @@ impl OutputError {
 impl Classed for OutputError {
     fn class(&self) -> Class {
         match self {
-            Self::Open { .. } => Class::Usage,
+            Self::Open { .. } | Self::Taken => Class::Usage,
             Self::Write { .. } => Class::Ours,
         }
     }
@@ -54,6 +58,9 @@ pub struct Output {
     path: PathBuf,
     place: Place,
 }
+
+/// Whether an answer is to be written to standard output.
+static TAKEN: AtomicBool = AtomicBool::new(false);
 
 #[derive(Debug)]
 enum Place {
@@ -78,9 +85,12 @@ impl Output {
     /// Opens `path` for writing; `-` is standard output.
     ///
     /// # Errors
-    /// When it cannot be opened.
+    /// When it cannot be opened, or standard output is taken.
     pub fn open(path: &Path) -> Result<Self, Failure> {
         if path.as_os_str() == "-" {
+            if TAKEN.swap(true, Ordering::Relaxed) {
+                return Err(OutputError::Taken.into());
+            }
             return Ok(Self { path: path.to_owned(), place: Place::Stdout });
         }
         // What a link leads to is replaced, not the link.
@@ -121,7 +131,9 @@ impl Output {
             Place::Renamed { kept } => replace(&self.path, bytes, kept.as_ref()),
             Place::There(file) => overwrite(file, bytes),
         };
-        written.map_err(|source| self.failed(source))
+        written.map_err(|source| self.failed(source))?;
+        terminal::detail(|| format!("wrote {}, {} bytes", self.path.display(), bytes.len()));
+        Ok(())
     }
 
     fn failed(&self, source: io::Error) -> Failure {
@@ -140,6 +152,14 @@ impl Output {
         };
         let file = file.transpose().map_err(|source| self.failed(source))?;
         Ok(Lines { output: self, file })
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        if self.is_stdout() {
+            TAKEN.store(false, Ordering::Relaxed);
+        }
     }
 }
 
@@ -188,18 +208,34 @@ impl Lines {
 pub type Form<'a> = (Option<Output>, &'a dyn Fn() -> String);
 
 /// Writes an answer in the forms that are wanted, and prints it as `text`, unless a form has gone
-/// to standard output.
+/// to standard output, or to a file of a user who wants nothing else (`--quiet`).
 ///
 /// # Errors
 /// When one of them cannot be written to.
 pub fn answer(text: impl FnOnce() -> String, forms: Vec<Form<'_>>) -> Result<(), Failure> {
-    let is_answered = forms.iter().flat_map(|(to, _)| to).any(Output::is_stdout);
-    for (to, make) in forms {
-        if let Some(to) = to {
-            to.write(&make())?;
-        }
+    let wanted = forms.into_iter().filter_map(|(to, make)| Some((to?, make)));
+    answer_bytes(text, wanted.map(|(to, make)| (to, make().into_bytes())).collect())
+}
+
+/// The same with files that are made already, and need not be text.
+///
+/// # Errors
+/// As [`answer`].
+pub fn answer_bytes(
+    text: impl FnOnce() -> String,
+    files: Vec<(Output, Vec<u8>)>,
+) -> Result<(), Failure> {
+    let is_told = is_told(&files.iter().map(|(to, _)| to).collect::<Vec<_>>(), speech::is_quiet());
+    for (to, bytes) in files {
+        to.write_bytes(&bytes)?;
     }
-    if is_answered { Ok(()) } else { terminal::answer(&text()) }
+    if is_told { terminal::answer(&text()) } else { Ok(()) }
+}
+
+/// Whether an answer is printed as text that goes to these places, too.
+fn is_told(places: &[&Output], is_quiet: bool) -> bool {
+    let is_answered = places.iter().any(|place| place.is_stdout());
+    !is_answered && (places.is_empty() || !is_quiet)
 }
 
 /// The name under which a text is written before it takes that of `path`.
@@ -290,6 +326,20 @@ mod tests {
         Output::open(Path::new("/dev/null")).expect("it is there").write("x").expect("it can");
         let error = Output::open(Path::new("/no/such/file")).expect_err("no directory").to_string();
         assert!(error.starts_with("open /no/such/file for writing: "), "{error}");
+    }
+
+    #[test]
+    fn standard_output_has_one_answer_and_the_quiet_hear_it_once() {
+        let stdout = Output::open(Path::new("-")).expect("it is free");
+        let error = Output::open(Path::new("-")).expect_err("it is taken").to_string();
+        assert!(error.contains("give one of them a file"), "{error}");
+        let file = Output::open(Path::new("/dev/null")).expect("it is there");
+        let told = |places: &[&Output]| [false, true].map(|quiet| is_told(places, quiet));
+        assert_eq!(told(&[]), [true, true], "nothing else was asked for");
+        assert_eq!(told(&[&file]), [true, false]);
+        assert_eq!(told(&[&file, &stdout]), [false, false]);
+        drop(stdout);
+        drop(Output::open(Path::new("-")).expect("it is free again"));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal as _, Write};
 
-use crate::{Class, Classed, Failure};
+use crate::{Class, Classed, Failure, speech};
 
 /// Standard output does not take a result.
 #[derive(Debug, thiserror::Error)]
@@ -49,4 +49,18 @@ pub fn is_terminal() -> bool {
 /// Prints a message. Without a reader of standard error nobody is left to hear that it failed.
 pub fn say(text: &str) {
     let _unheard = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Prints what the user did not ask for and may want to know, unless `--quiet` was given.
+pub fn note(text: &str) {
+    if !speech::is_quiet() {
+        say(text);
+    }
+}
+
+/// Prints what only somebody wants to know who gave `--verbose`.
+pub fn detail(text: impl FnOnce() -> String) {
+    if speech::is_verbose() {
+        say(&format!("afar: {}\n", text()));
+    }
 }

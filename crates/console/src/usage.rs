@@ -2,14 +2,17 @@
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-/// The line to print about `error`, which `program` has for the arguments of this process.
+/// Which command `error` is of, which `program` has for the arguments of this process, and the
+/// sentence about it.
 #[must_use]
-pub fn sentence(error: &clap::Error, program: &clap::Command) -> String {
-    let words = std::env::args().nth(1);
-    let command = words.filter(|word| program.find_subcommand(word).is_some());
+pub fn sentence(error: &clap::Error, program: &clap::Command) -> (String, String) {
+    // Flags that every command has may stand before it.
+    let mut words = std::env::args().skip(1).take_while(|word| word != "--");
+    let command = words.find(|word| program.find_subcommand(word).is_some());
     let name = program.get_name();
     let name = command.map_or_else(|| name.to_owned(), |command| format!("{name} {command}"));
-    format!("{name}: {}\n", text(error, &name))
+    let text = text(error, &name);
+    (name, text)
 }
 
 fn text(error: &clap::Error, name: &str) -> String {

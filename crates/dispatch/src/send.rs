@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use console::{Class, Classed, Line};
+use console::{Class, Classed, Progress};
 use experiment::journal;
 use launch::{Child, Waited};
 use sys::event::Signals;
@@ -107,7 +107,7 @@ impl Classed for NotSent {
 pub fn send(
     points: &Points<'_>,
     signals: &Signals,
-    mut line: Option<Line>,
+    mut progress: Progress,
 ) -> Result<bool, NotSent> {
     let program = python();
     let log = points.directory.join("log");
@@ -130,10 +130,11 @@ pub fn send(
             }
             Waited::Woken | Waited::Late => {}
         }
-        if let Some(line) = &mut line {
-            let (done, all) = (journal::count(points.directory), points.count);
-            line.draw(&format!("afar  {done} of {all} runs  on {}", points.place));
+        let (done, place) = (journal::count(points.directory), format!("on {}", points.place));
+        while progress.ended() < done {
+            progress.end(&place);
         }
+        progress.show(&place);
     }
 }
 

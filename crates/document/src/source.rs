@@ -42,6 +42,7 @@ impl Source {
         } else {
             std::fs::read_to_string(path).map_err(unreadable)?
         };
+        console::terminal::detail(|| format!("read {name}"));
         Ok(Self { name, text })
     }
 

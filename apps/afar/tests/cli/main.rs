@@ -9,6 +9,7 @@ mod pages;
 mod place;
 mod results;
 mod rights;
+mod speech;
 mod status;
 
 use std::ffi::OsStr;

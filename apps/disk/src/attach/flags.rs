@@ -80,10 +80,6 @@ pub struct AttachFlags {
 
     #[command(flatten)]
     pub(crate) initiator: InitiatorFlags,
-
-    /// Print nothing but errors
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
 }
 
 const PATHS: &str = "Ways to it";

@@ -76,7 +76,7 @@ pub fn attach(flags: &AttachFlags) -> Result<ExitCode, Failure> {
     let session = Session::from_fd(files, device, SessionACL::Owner, settings);
     let session = session.map_err(AttachError::Session)?;
     let _only_one = notifier.set(session.notifier());
-    if !flags.quiet {
+    if !console::is_quiet() {
         let text = welcome(flags, &disk);
         terminal::answer(&text)?;
     }
@@ -114,7 +114,7 @@ fn connect(
     signals: &Signals,
 ) -> Result<Disk, AttachError> {
     let first = config.paths[0].clone();
-    let teller = Arc::new(Teller::new(&config, flags.quiet, Arc::clone(notifier)));
+    let teller = Arc::new(Teller::new(&config, Arc::clone(notifier)));
     let mut poll = Poll::new()?;
     poll.add(signals, SIGNAL)?;
     let is_told_to_end = Cell::new(false);
@@ -146,15 +146,14 @@ fn connect(
 struct Teller {
     paths: Vec<(DiskPath, AtomicBool)>,
     loss_timeout: Duration,
-    is_quiet: bool,
     notifier: Arc<OnceLock<Notifier>>,
 }
 
 impl Teller {
-    fn new(config: &DiskConfig, is_quiet: bool, notifier: Arc<OnceLock<Notifier>>) -> Self {
+    fn new(config: &DiskConfig, notifier: Arc<OnceLock<Notifier>>) -> Self {
         let paths = config.paths.iter();
         let paths = paths.map(|path| (path.clone(), AtomicBool::new(false))).collect();
-        Self { paths, loss_timeout: config.loss_timeout, is_quiet, notifier }
+        Self { paths, loss_timeout: config.loss_timeout, notifier }
     }
 
     fn tell(&self, event: DiskEvent<'_>) {
@@ -193,9 +192,7 @@ impl Teller {
                 format!("there was no way to the disk for {time}: every request fails from now on")
             }
         };
-        if !self.is_quiet {
-            terminal::say(&format!("afar: {text}\n"));
-        }
+        terminal::note(&format!("afar: {text}\n"));
     }
 }
 

@@ -195,10 +195,6 @@ pub struct BenchFlags {
     /// Write everything that was measured as JSON, laid out as fio's; - is standard output
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) json: Option<PathBuf>,
-
-    /// Print nothing but errors: no live line, no summary
-    #[arg(long, short, help_heading = OUTPUT)]
-    pub(crate) quiet: bool,
 }
 
 /// Flags that make a loop an open one.

@@ -23,7 +23,7 @@ use std::process::ExitCode;
 
 use clap::Args as _;
 use clap::parser::ValueSource;
-use console::{Class, Failure, Output, terminal};
+use console::{Class, Failure, Output, SpeechFlags, terminal};
 
 use crate::bench::flags::BenchFlags;
 use client::Session;
@@ -46,7 +46,7 @@ pub fn bench(flags: &BenchFlags) -> Result<ExitCode, Failure> {
         return sweep::sweep(flags, rates);
     }
     let jobs = match &file {
-        Some(path) => read(path, flags)?,
+        Some(path) => read(path)?,
         None => vec![Job::of_flags(flags)?],
     };
     let phases = run::phases(&jobs);
@@ -62,7 +62,7 @@ pub fn bench(flags: &BenchFlags) -> Result<ExitCode, Failure> {
     let plans = jobs.iter().map(|job| Plan::resolve(job, flags).map_err(|e| located(job, e)));
     let plans = plans.collect::<Result<Vec<_>, _>>()?;
     let json = flags.json.as_deref().map(Output::open).transpose()?;
-    let mut session = Session::new(flags.quiet).map_err(BenchError::from)?;
+    let mut session = Session::new().map_err(BenchError::from)?;
     let mut devices = Devices::default();
     let mut ready = Vec::new();
     for plan in plans {
@@ -81,20 +81,21 @@ pub fn bench(flags: &BenchFlags) -> Result<ExitCode, Failure> {
     let done = run::run(&mut session, &ready, &phases)?;
     session.end_line();
     let interrupted = session.is_interrupted();
-    if let Some(output) = json {
+    let record = || {
         let phases: Vec<_> = done.iter().collect();
         let beside = [("interrupted", interrupted.into())];
-        let record = fio::record(flags, &jobs, &phases, &beside);
-        let text = serde_json::to_string_pretty(&record).expect("plain data has a JSON form");
-        output.write(&(text + "\n"))?;
-    }
-    if !flags.quiet {
-        terminal::say(&summary::text(&jobs, &done, interrupted));
-    }
+        told(&fio::record(flags, &jobs, &phases, &beside))
+    };
+    console::answer(|| summary::text(&jobs, &done, interrupted), vec![(json, &record)])?;
     let is_good = report::total(&done).is_some_and(|total| {
         total.failure_count() == 0 && total.checks.wrong_count() == 0 && total.count() > 0
     });
     Ok(if is_good { ExitCode::SUCCESS } else { Class::Failed.into() })
+}
+
+// A record as it is written.
+fn told(record: &serde_json::Value) -> String {
+    serde_json::to_string_pretty(record).expect("plain data has a JSON form") + "\n"
 }
 
 /// Endings of job files.
@@ -111,7 +112,7 @@ fn job_file(flags: &BenchFlags) -> Option<PathBuf> {
 }
 
 /// Flags that go with a job file.
-const BESIDE: [&str; 15] = [
+const BESIDE: [&str; 14] = [
     "target",
     "job",
     "layout",
@@ -126,10 +127,9 @@ const BESIDE: [&str; 15] = [
     "chap_target_secret",
     "chap_algs",
     "json",
-    "quiet",
 ];
 
-fn read(path: &Path, flags: &BenchFlags) -> Result<Vec<Job>, BenchError> {
+fn read(path: &Path) -> Result<Vec<Job>, BenchError> {
     if let Some(flag) = other_flag() {
         return Err(BenchError::WithJob { flag, path: path.to_owned() });
     }
@@ -142,15 +142,9 @@ fn read(path: &Path, flags: &BenchFlags) -> Result<Vec<Job>, BenchError> {
         line: error.line,
         reason: error.reason,
     })?;
-    if !flags.quiet {
-        for note in notes {
-            terminal::say(&format!(
-                "afar bench: {}:{}: {}\n",
-                path.display(),
-                note.line,
-                note.text
-            ));
-        }
+    for note in notes {
+        let path = path.display();
+        terminal::note(&format!("afar bench: {path}:{}: {}\n", note.line, note.text));
     }
     Ok(jobs)
 }
@@ -158,8 +152,8 @@ fn read(path: &Path, flags: &BenchFlags) -> Result<Vec<Job>, BenchError> {
 // The first flag on the command line that a job file would overrule.
 fn other_flag() -> Option<String> {
     let command = BenchFlags::augment_args(clap::Command::new("bench"));
-    let matches =
-        clap::Command::new("command").subcommand(command.clone()).try_get_matches().ok()?;
+    let root = SpeechFlags::augment_args(clap::Command::new("command"));
+    let matches = root.subcommand(command.clone()).try_get_matches().ok()?;
     let matches = matches.subcommand_matches("bench")?;
     let arguments = command.get_arguments();
     let mut others = arguments.filter(|argument| {

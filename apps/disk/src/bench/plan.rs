@@ -234,10 +234,8 @@ impl Devices {
                 // Two names may lead to one file.
                 let file = || uri.file().and_then(|path| path.canonicalize().ok());
                 let is_held = file().is_some_and(|file| self.held.contains(&file));
-                if let Some(text) = uri.fills().and_then(crate::holes::filling)
-                    && !plan.flags.quiet
-                {
-                    console::terminal::say(&format!("afar bench: {text}\n"));
+                if let Some(text) = uri.fills().and_then(crate::holes::filling) {
+                    console::terminal::note(&format!("afar bench: {text}\n"));
                 }
                 let opened = uri.open(if is_held { Claim::Held } else { Claim::Alone });
                 let device = opened
@@ -267,8 +265,8 @@ impl Devices {
 fn warn_of_holes(plan: &Plan<'_>, file: Option<&Path>) {
     let holes = file.and_then(crate::holes::told);
     let asks_none = plan.job.read_percent > 0 && !plan.flags.layout;
-    if let (Some(holes), Some(file), true, false) = (holes, file, asks_none, plan.flags.quiet) {
-        console::terminal::say(&format!(
+    if let (Some(holes), Some(file), true) = (holes, file, asks_none) {
+        console::terminal::note(&format!(
             "afar bench: {}{holes}; to measure its medium, write all of it first (--layout, which \
              overwrites what is there) or let the file have all its room (?fill, which keeps it)\n",
             file.display()

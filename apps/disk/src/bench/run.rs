@@ -112,17 +112,17 @@ pub(crate) fn run(
     phases: &[Range<usize>],
 ) -> Result<Vec<Phase>, BenchError> {
     let groups = groups(jobs);
+    session.expect("phase", phases.len());
     let mut done = Vec::new();
-    for (index, range) in phases.iter().enumerate() {
+    for range in phases {
         if session.is_interrupted() {
             break;
         }
         let together = &jobs[range.clone()];
-        let what = match phases.len() {
-            1 => String::new(),
-            all => format!("phase {} of {all}  ", index + 1),
-        };
-        done.push(run_together(session, together, &groups[range.clone()], what)?);
+        let phase = run_together(session, together, &groups[range.clone()], String::new())?;
+        let names: Vec<&str> = together.iter().map(|ready| ready.job.name.as_str()).collect();
+        session.end_part(&names.join(", "));
+        done.push(phase);
     }
     Ok(done)
 }

@@ -141,6 +141,7 @@ fn none() -> String {
 pub(crate) fn read(path: &Path) -> Result<Plan, FileError> {
     let text = std::fs::read_to_string(path)
         .map_err(|source| FileError::Unreadable { path: path.to_owned(), source })?;
+    console::terminal::detail(|| format!("read {}", path.display()));
     parse(&text).map_err(|what| FileError::Value { path: path.to_owned(), what })
 }
 

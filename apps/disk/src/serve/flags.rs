@@ -16,7 +16,7 @@ use crate::serve::{Level, Sandbox};
 /// serves until Ctrl-C, which ends what is under way first. SIGHUP looks at the sizes of files
 /// again, reads a FILE again, and tells hosts what is new, gone or of another size.
 #[derive(Debug, Args)]
-#[command(override_usage = "afar serve [OPTIONS] DISK...\n       afar serve [--quiet] FILE.toml")]
+#[command(override_usage = "afar serve [OPTIONS] DISK...\n       afar serve FILE.toml")]
 #[command(after_help = NOTES)]
 pub struct ServeFlags {
     /// NAME=URI: the subsystem nqn.2026-11.local.afar:MACHINE:NAME, with the same MACHINE for all
@@ -111,10 +111,6 @@ pub struct ServeFlags {
     /// Say in the end where the time of commands went, as JSON
     #[arg(long, hide = true)]
     pub(crate) trace: bool,
-
-    /// Print nothing but errors
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
 }
 
 pub(crate) const NOTES: &str = "\

@@ -83,7 +83,7 @@ pub fn serve(flags: &ServeFlags) -> Result<ExitCode, Failure> {
     let plan = read(flags, file.as_deref())?;
     let mut rights = Rights::of(&plan)?;
     // Where it says things is looked up in a directory that may be closed soon.
-    let log = Log::new(if flags.quiet { Level::Error } else { flags.log });
+    let log = Log::new(if console::is_quiet() { Level::Error } else { flags.log });
     let (config, sockets, subsystems, forgotten) = open(&plan, flags)?;
     let reduced = rights.reduce(&plan, file.as_deref())?;
     let target = start(&config, subsystems, sockets.listening)?;
@@ -97,7 +97,7 @@ pub fn serve(flags: &ServeFlags) -> Result<ExitCode, Failure> {
     let metrics = metrics.transpose()?;
     let sealed = rights.seal()?;
     let disks = Disks::new(plan, &target);
-    if !flags.quiet {
+    if !console::is_quiet() {
         let text = welcome(&target, disks.plan(), metrics);
         terminal::answer(&text)?;
         let hint = hint(&rights, &target);
@@ -109,7 +109,7 @@ pub fn serve(flags: &ServeFlags) -> Result<ExitCode, Failure> {
         ready.map_err(|source| ServeError::ReadyFd { number, source })?;
     }
     service::is_ready();
-    let mut line = if flags.quiet { None } else { Line::if_watched() };
+    let mut line = Line::if_watched();
     let mut service = Service { flags, file, target, disks, log, rights };
     service.watch(&signals, &mut line)?;
     drop(line);
@@ -119,9 +119,7 @@ pub fn serve(flags: &ServeFlags) -> Result<ExitCode, Failure> {
     if flags.trace {
         terminal::answer(&trace(&counters))?;
     }
-    if !flags.quiet {
-        terminal::say(&summary(&counters));
-    }
+    terminal::note(&summary(&counters));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -134,8 +132,8 @@ fn open(plan: &Plan, flags: &ServeFlags) -> Result<Opened, ServeError> {
     sys::process::allow_descriptors(u64::from(limits.connections) * 2 + 1024);
     let inherited = service::listening()?;
     let filled = plan.namespaces().filter_map(|one| one.uri.fills());
-    for text in filled.filter_map(crate::holes::filling).filter(|_| !flags.quiet) {
-        terminal::say(&format!("afar: {text}\n"));
+    for text in filled.filter_map(crate::holes::filling) {
+        terminal::note(&format!("afar: {text}\n"));
     }
     let (subsystems, forgotten) = disks::open(plan, flags.new_identity)?;
     let sockets = Sockets::open(&plan.fixed, inherited)?;
@@ -312,9 +310,8 @@ impl Service<'_> {
                     "afar serve: {error}{remedy}; everything stays as it was\n"
                 ));
             }
-            Ok(_) if self.flags.quiet => {}
-            Ok(lines) if lines.is_empty() => terminal::say("afar: nothing has changed\n"),
-            Ok(lines) => lines.iter().for_each(|line| terminal::say(&format!("afar: {line}\n"))),
+            Ok(lines) if lines.is_empty() => terminal::note("afar: nothing has changed\n"),
+            Ok(lines) => lines.iter().for_each(|line| terminal::note(&format!("afar: {line}\n"))),
         }
     }
 }

@@ -357,7 +357,7 @@ mod tests {
     fn a_file_says_everything() {
         let file = |words: &[&str]| file_of(&flags(words)).map_err(|error| error.to_string());
         assert_eq!(file(&["a=file:/x.toml"]), Ok(None));
-        assert_eq!(file(&["flash.toml", "--quiet"]), Ok(Some("flash.toml".into())));
+        assert_eq!(file(&["flash.toml"]), Ok(Some("flash.toml".into())));
         for words in [
             &["flash.toml", "a=null:"][..],
             &["flash.toml", "--shards", "2"],

@@ -29,10 +29,6 @@ pub struct LoopFlags {
     /// Write the result as JSON; - is standard output, in place of the table
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-
-    /// No live line, no table; the files are written
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
 }
 
 const NOTES: &str = "\

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use ::experiment::stats;
-use console::{Class, Failure, Line, Output, OutputError, terminal};
+use console::{Class, Failure, Output, OutputError, Progress, terminal};
 use measure::DelayProfile;
 
 use crate::closed_loop::flags::LoopFlags;
@@ -52,7 +52,8 @@ pub fn closed_loop(flags: &LoopFlags) -> Result<ExitCode, Failure> {
     let json = flags.json.as_deref().map(Output::open).transpose()?;
     let record = Output::open(&directory.join("loop.json"))?;
     let signals = console::interrupts().map_err(LoopError::from)?;
-    let line = if flags.quiet { None } else { Line::if_watched() };
+    // The first is without delay, and as many rounds follow as there are at most.
+    let progress = Progress::new("step", experiment.rounds as usize + 2);
     let mut turning = Turning {
         programs: Programs {
             experiment: &experiment,
@@ -60,7 +61,7 @@ pub fn closed_loop(flags: &LoopFlags) -> Result<ExitCode, Failure> {
             signals: &signals,
             calibrated: None,
         },
-        line,
+        progress,
     };
     let closed = match turning.close() {
         Ok(closed) => closed,
@@ -76,40 +77,35 @@ pub fn closed_loop(flags: &LoopFlags) -> Result<ExitCode, Failure> {
         }
         Err(Stopped::Error(error)) => return Err(error.into()),
     };
-    turning.line = None;
+    turning.progress.close();
     let text = results::write(&told::record(&experiment, &closed));
-    record.write(&text)?;
-    let is_answered = flags.json.as_deref().is_some_and(|path| path.as_os_str() == "-");
-    if let Some(json) = json {
-        json.write(&text)?;
-    }
-    if !is_answered && !flags.quiet {
-        let shown = told::text(&experiment, &closed, &directory);
-        terminal::answer(&shown)?;
-    }
+    let written = || text.clone();
+    let shown = || told::text(&experiment, &closed, &directory);
+    console::answer(shown, vec![(Some(record), &written), (json, &written)])?;
     Ok(if closed.agreed { ExitCode::SUCCESS } else { Class::Failed.into() })
 }
 
 struct Turning<'a> {
     programs: Programs<'a>,
-    line: Option<Line>,
+    progress: Progress,
 }
 
 impl Turning<'_> {
     fn close(&mut self) -> Result<Closed, Stopped> {
-        self.say("without delay");
+        self.progress.show("without delay");
         let zero = self.programs.run(None, "zero")?;
         let (mut profile, _) = self.simulate(&zero.record, "idle", true)?;
+        self.progress.end(&format!("without delay {:.2} s", zero.seconds));
         let (zero_s, allowed) = (zero.seconds, zero.allowed);
         let mut closed = Closed { zero_s, rounds: Vec::new(), agreed: false, allowed };
         for round in 0..=self.programs.experiment.rounds {
             let name = format!("round-{round}");
-            self.say(&format!("{name}: the program runs"));
+            self.progress.show(&format!("{name}: the program runs"));
             let times = self.path(&format!("{}.csv", last(round)));
             let (ran, ratios) = self.programs.compare(&times, &name, &[])?;
             let (values, is_disturbed) = ratios.counting();
             let slowdown = stats::estimate(&values).expect("a program runs at least once");
-            self.say(&format!("{name}: its traffic is simulated"));
+            self.progress.show(&format!("{name}: its traffic is simulated"));
             closed.allowed |= ran.allowed;
             let (next, flow_slowdown) = self.simulate(&ran.record, &name, false)?;
             closed.rounds.push(Round {
@@ -122,6 +118,7 @@ impl Turning<'_> {
                 disturbed_count: ratios.disturbed_count(),
                 first_disturbance: ratios.first_disturbance().map(str::to_owned),
             });
+            self.progress.end(&format!("{name} {:.2} s", ran.seconds));
             let agree = self.programs.experiment.agree;
             let pages = (PageTimes::of(&profile), PageTimes::of(&next));
             profile = next;
@@ -149,12 +146,6 @@ impl Turning<'_> {
 
     fn path(&self, name: &str) -> PathBuf {
         self.programs.directory.join(name)
-    }
-
-    fn say(&mut self, what: &str) {
-        if let Some(line) = &mut self.line {
-            line.draw(&format!("afar loop  {what}"));
-        }
     }
 }
 

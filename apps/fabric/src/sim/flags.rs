@@ -94,10 +94,6 @@ pub struct SimFlags {
     /// slurm:PARTITION, ray or ray:ADDRESS; those that are there are not done again
     #[arg(long, value_name = "ENGINE", default_value_t)]
     pub(crate) on: Place,
-
-    /// No live line, no table; the files are written
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
 }
 
 /// 2.5 GB.

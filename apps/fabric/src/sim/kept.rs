@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use console::{Failure, Line, machine, terminal};
+use console::{Failure, Progress, machine, terminal};
 use dispatch::{Place, Points};
 use experiment::Log;
 use experiment::journal::{Header, Journal, Point};
@@ -64,15 +64,15 @@ fn anywhere(
     jobs: &[Job],
     (journal, signals): (&mut Journal<Row>, &Signals),
 ) -> Result<bool, SimError> {
-    let line = if flags.quiet { None } else { Line::if_watched() };
+    let progress = Progress::new("run", jobs.len()).after(journal.rows.len());
     if flags.on == Place::Local {
-        let mut looker = Looker { signals, line };
+        let mut looker = Looker { signals, progress };
         let log = Log::open(directory);
         return here(jobs, many::threads(flags.jobs), (journal, &log), &mut looker);
     }
     let (count, jobs, are_measured) = (jobs.len(), flags.jobs, false);
     let points = Points { place: &flags.on, directory, count, jobs, are_measured };
-    let is_whole = dispatch::send(&points, signals, line)?;
+    let is_whole = dispatch::send(&points, signals, progress)?;
     journal.read_on()?;
     Ok(is_whole)
 }
@@ -117,7 +117,8 @@ fn here(
         let Job { name, settings, .. } = left[number];
         once(name, settings, &mut |_| !stop.load(Ordering::Relaxed))
     };
-    many::run(left.len(), threads, looker, work, |number, row| {
+    let name = |number: usize| left[number].name.clone();
+    many::run(left.len(), threads, (looker, name), work, |number, row| {
         journal.add(row)?;
         log.ended(&ids[number]);
         Ok(())

@@ -23,12 +23,11 @@ pub fn threads(wanted: Option<u32>) -> usize {
 pub fn run<T: Send, E: Send>(
     count: usize,
     threads: usize,
-    looker: &mut Looker<'_>,
+    (looker, name): (&mut Looker<'_>, impl Fn(usize) -> String),
     work: impl Fn(usize, &AtomicBool) -> Result<Option<T>, E> + Sync,
     mut ended: impl FnMut(usize, T) -> Result<(), E>,
 ) -> Result<bool, E> {
     let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let began_ns = sys::clock::monotonic_ns();
     std::thread::scope(|scope| {
         let (sender, receiver) = channel();
         for _ in 0..threads.min(count) {
@@ -57,6 +56,7 @@ pub fn run<T: Send, E: Send>(
                     }
                     taken?;
                     done += 1;
+                    looker.progress.end(&name(number));
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Ok(done == count),
@@ -64,24 +64,14 @@ pub fn run<T: Send, E: Send>(
             if looker.signals.next().is_some() {
                 stop.store(true, Ordering::Relaxed);
             }
-            if let Some(line) = &mut looker.line {
-                let elapsed_s = (sys::clock::monotonic_ns() - began_ns) as f64 / 1e9;
-                line.draw(&progress(done, count, elapsed_s));
-            }
+            looker.progress.show("");
         }
     })
 }
 
-fn progress(done: usize, all: usize, elapsed_s: f64) -> String {
-    let left = match done {
-        0 => "time left unknown".to_owned(),
-        _ => format!("{:.0} s left", elapsed_s / done as f64 * (all - done) as f64),
-    };
-    format!("afar  {done} of {all} runs  {left}")
-}
-
 #[cfg(test)]
 mod tests {
+    use console::Progress;
     use sys::event::Signals;
 
     use super::*;
@@ -89,12 +79,12 @@ mod tests {
     #[test]
     fn everything_is_done_once_and_an_error_stops_the_rest() {
         let signals = Signals::receive(&[]).expect("no signals");
-        let mut looker = Looker { signals: &signals, line: None };
+        let mut looker = Looker { signals: &signals, progress: Progress::unseen("run") };
         let mut seen = Vec::new();
         let whole = run(
             100,
             3,
-            &mut looker,
+            (&mut looker, |number| number.to_string()),
             |number, _| Ok::<_, ()>(Some(number * number)),
             |number, square| {
                 seen.push((number, square));
@@ -108,7 +98,7 @@ mod tests {
         let broken = run(
             100,
             1,
-            &mut looker,
+            (&mut looker, |number| number.to_string()),
             |number, _| if number == 3 { Err(number) } else { Ok(Some(())) },
             |_, ()| {
                 taken += 1;
@@ -116,6 +106,5 @@ mod tests {
             },
         );
         assert_eq!((broken, taken), (Err(3), 3));
-        assert_eq!(progress(1, 4, 2.0), "afar  1 of 4 runs  6 s left");
     }
 }

@@ -53,7 +53,7 @@ mod window;
 
 use std::process::ExitCode;
 
-use console::{Class, Failure, Line, terminal};
+use console::{Class, Failure, Progress, terminal};
 use dispatch::Place;
 use measure::{Duration, Instant};
 use records::FlowRow;
@@ -116,12 +116,16 @@ pub fn sim(flags: &SimFlags) -> Result<ExitCode, Failure> {
 fn one(flags: &SimFlags, settings: &Settings) -> Result<ExitCode, Failure> {
     let mut setup = Setup::new(settings)?;
     let every = every(settings)?;
+    terminal::detail(|| {
+        let all: Vec<String> = settings.all().map(|(name, of)| format!("{name}={of}")).collect();
+        format!("simulates with {}", all.join(" "))
+    });
     let outputs = Outputs::open(flags)?;
     setup.observe.every = outputs.want_ports().then_some(every);
     setup.observe.packets = outputs.wanted_packets();
     let signals = console::interrupts().map_err(SimError::from)?;
-    let line = if flags.quiet { None } else { Line::if_watched() };
-    let run = match (Looker { signals: &signals, line }).run(&setup) {
+    let progress = Progress::new("run", 1);
+    let run = match (Looker { signals: &signals, progress }).run(&setup) {
         Ok(run) => run,
         Err(netsim::SimError::Stopped { ended, total, at }) => {
             let at = at.saturating_since(Instant::ZERO);
@@ -136,12 +140,11 @@ fn one(flags: &SimFlags, settings: &Settings) -> Result<ExitCode, Failure> {
     let Setup { fabric, flows, end, .. } = &setup;
     let figures = figures::figures(&setup, &run.outcome);
     let rows = rows(fabric, flows, &run.outcome, *end);
-    let is_answered = outputs.is_answered;
     let title = told::title(settings, &setup);
     let ports = run.ports.as_ref().map(|series| ports::of(fabric, series, flows));
     let shares = shares::of(&figures, &measured(&setup, &rows));
     let record = told::record(settings, &setup, figures, run.cpu_ns, ports, shares);
-    outputs.write(Results {
+    let files = outputs.filled(Results {
         setup: &setup,
         record: &record,
         title: title.clone(),
@@ -149,9 +152,7 @@ fn one(flags: &SimFlags, settings: &Settings) -> Result<ExitCode, Failure> {
         series: run.ports.as_ref(),
         trace: run.trace.as_ref(),
     })?;
-    if !is_answered && !flags.quiet {
-        terminal::answer(&told::text(&title, &record.figures, run.cpu_ns))?;
-    }
+    console::answer_bytes(|| told::text(&title, &record.figures, run.cpu_ns), files)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,7 +1,6 @@
-//! Files of one run, opened before it.
+//! Files of one run, opened before it and filled after it.
 
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use console::{Failure, Output, OutputError, terminal};
@@ -29,14 +28,15 @@ pub(super) struct Outputs {
     /// The most packets of it.
     capture_max: u32,
     steps: Option<Output>,
-    /// Whether something is written to standard output in place of the table.
-    pub(super) is_answered: bool,
 }
+
+/// A file and what is in it.
+type Filled = (Output, Vec<u8>);
 
 /// A table, as text or as Parquet.
 enum Table {
     Csv(Output),
-    Parquet(PathBuf),
+    Parquet(Output, PathBuf),
 }
 
 /// What is known of a run.
@@ -56,9 +56,6 @@ impl Outputs {
         let (mut ports, mut shares) = (list(&flags.ports), list(&flags.cdf));
         let (mut picture, mut parquet) = (list(&flags.svg), list(&flags.parquet));
         let profile = flags.delay_profile.as_deref();
-        let named = [&json, &flows, &ports, &shares, &picture].into_iter().flatten();
-        let named = named.map(PathBuf::as_path).chain(profile).chain(flags.steps.as_deref());
-        let is_answered = named.into_iter().any(|path| path.as_os_str() == "-");
         if let Some(directory) = &flags.output {
             fs::create_dir_all(directory).map_err(|source| OutputError::open(directory, source))?;
             json.push(directory.join("result.json"));
@@ -85,7 +82,6 @@ impl Outputs {
             capture: capture(flags.pcap.as_deref())?,
             capture_max: flags.pcap_packets,
             steps: flags.steps.as_deref().map(Output::open).transpose()?,
-            is_answered,
         })
     }
 
@@ -100,59 +96,61 @@ impl Outputs {
         capture.max(self.steps.as_ref().map(|_| steps::PACKETS_MAX))
     }
 
-    pub(super) fn write(mut self, results: Results<'_>) -> Result<(), Failure> {
-        self.write_packets(&results)?;
+    /// What is in each.
+    pub(super) fn filled(mut self, results: Results<'_>) -> Result<Vec<Filled>, Failure> {
+        let mut files = self.packets(&results)?;
         let Results { setup, record, title, rows, series, .. } = results;
         let fabric = &setup.fabric;
+        let mut add = |output, text: String| files.push((output, text.into_bytes()));
         for output in self.json {
-            output.write(&results::write(record))?;
-        }
-        for table in self.flows {
-            let notes = [("afar", env!("CARGO_PKG_VERSION"))];
-            table.write(|| told::csv(rows), |file| records::write_flows(file, &notes, rows))?;
-        }
-        if let Some(series) = series {
-            for table in self.ports {
-                let columns = || ports::columns(fabric, series);
-                let parquet = |file| records::write_table(file, &columns());
-                table.write(|| ports::csv(fabric, series), parquet)?;
-            }
+            add(output, results::write(record));
         }
         for output in self.shares {
-            output.write(&shares::csv(&record.shares))?;
+            add(output, shares::csv(&record.shares));
         }
         for output in self.picture {
-            output.write(&panels::draw(&title, record))?;
+            add(output, panels::draw(&title, record));
         }
         if let Some(output) = self.profile {
             let profile = told::profile(rows, setup.end).ok_or_else(nobody_asks)?;
-            output.write(&profile.to_csv())?;
+            add(output, profile.to_csv());
         }
-        Ok(())
+        for table in self.flows {
+            let notes = [("afar", env!("CARGO_PKG_VERSION"))];
+            let parquet = || records::write_flows(Vec::new(), &notes, rows);
+            files.push(table.filled(|| told::csv(rows), parquet)?);
+        }
+        if let Some(series) = series {
+            for table in self.ports {
+                let parquet = || records::write_table(Vec::new(), &ports::columns(fabric, series));
+                files.push(table.filled(|| ports::csv(fabric, series), parquet)?);
+            }
+        }
+        Ok(files)
     }
-}
 
-impl Outputs {
-    fn write_packets(&mut self, results: &Results<'_>) -> Result<(), Failure> {
-        let Some(trace) = results.trace else { return Ok(()) };
+    fn packets(&mut self, results: &Results<'_>) -> Result<Vec<Filled>, Failure> {
+        let Some(trace) = results.trace else { return Ok(Vec::new()) };
         let Setup { fabric, flows, .. } = results.setup;
+        let mut files = Vec::new();
         if let Some(output) = self.steps.take() {
             let (title, rows) = (&results.title, results.rows);
             let page = steps::page(&steps::Shown { title, fabric, flows, rows, trace });
-            output.write(&page.map_err(|message| SimError::at("--steps", message))?)?;
+            let page = page.map_err(|message| SimError::at("--steps", message))?;
+            files.push((output, page.into_bytes()));
         }
-        let Some((output, name)) = self.capture.take() else { return Ok(()) };
+        let Some((output, name)) = self.capture.take() else { return Ok(files) };
         let capture = pcap::file(fabric, flows, trace, self.capture_max);
-        output.write_bytes(&capture.map_err(|error| SimError::at("--pcap", error.to_string()))?)?;
+        files.push((output, capture.map_err(|error| SimError::at("--pcap", error.to_string()))?));
         let omitted = pcap::omitted(trace, self.capture_max);
         if omitted > 0 {
-            terminal::say(&format!(
+            terminal::note(&format!(
                 "afar sim: {name} has the first {} packets, and not the {omitted} after them; \
                  --pcap-packets raises that\n",
                 self.capture_max
             ));
         }
-        Ok(())
+        Ok(files)
     }
 }
 
@@ -181,23 +179,21 @@ impl Table {
         }
     }
 
-    /// It is written in one go later; that it can be is known now.
+    /// The bytes of a table are known as a whole.
     fn parquet(path: &Path) -> Result<Self, Failure> {
-        Output::open(path).map(|_| Self::Parquet(path.to_owned()))
+        Ok(Self::Parquet(Output::open(path)?, path.to_owned()))
     }
 
-    fn write(
+    fn filled(
         self,
         csv: impl FnOnce() -> String,
-        parquet: impl FnOnce(fs::File) -> Result<fs::File, RecordError>,
-    ) -> Result<(), Failure> {
+        parquet: impl FnOnce() -> Result<Vec<u8>, RecordError>,
+    ) -> Result<Filled, Failure> {
         match self {
-            Self::Csv(output) => output.write(&csv()),
-            Self::Parquet(path) => {
-                let unwritten = |source| OutputError::Write { path: path.clone(), source };
-                let written = parquet(fs::File::create(&path).map_err(unwritten)?);
-                let written = written.map_err(|source| NotRecorded { path: path.clone(), source });
-                Ok(written?.flush().map_err(unwritten)?)
+            Self::Csv(output) => Ok((output, csv().into_bytes())),
+            Self::Parquet(output, path) => {
+                let bytes = parquet().map_err(|source| NotRecorded { path, source })?;
+                Ok((output, bytes))
             }
         }
     }

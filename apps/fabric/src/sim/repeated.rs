@@ -1,10 +1,9 @@
 //! Independent runs of one simulation on all processors, and what they come to together.
 
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use console::{Class, Failure, Line, Output, OutputError, terminal};
+use console::{Class, Failure, Output, OutputError, Progress, terminal};
 use results::Figures;
 
 use super::figures::figures;
@@ -27,8 +26,8 @@ pub(super) fn repeated(
     let setup = Setup::new(&runs[0])?;
     let json = outputs(flags)?;
     let signals = console::interrupts().map_err(SimError::from)?;
-    let line = if flags.quiet { None } else { Line::if_watched() };
-    let mut looker = Looker { signals: &signals, line };
+    let progress = Progress::new("run", runs.len());
+    let mut looker = Looker { signals: &signals, progress };
     let Some((figures, cpu_ns)) = all(runs, many::threads(flags.jobs), &mut looker)? else {
         terminal::say("afar sim: interrupted; there is no result\n");
         return Ok(Class::Interrupted.into());
@@ -38,14 +37,10 @@ pub(super) fn repeated(
         return Err(SimError::Unsteady(why).into());
     }
     let record = told::record(settings, &setup, figures, cpu_ns, None, Vec::new());
-    for output in json {
-        output.write(&results::write(&record))?;
-    }
-    let is_answered = flags.json.as_deref().is_some_and(|path| path == Path::new("-"));
-    if !is_answered && !flags.quiet {
-        let title = told::title(settings, &setup);
-        terminal::answer(&told::text(&title, &record.figures, cpu_ns))?;
-    }
+    let as_json = || results::write(&record);
+    let forms = json.into_iter().map(|output| (Some(output), &as_json as &dyn Fn() -> String));
+    let text = || told::text(&told::title(settings, &setup), &record.figures, cpu_ns);
+    console::answer(text, forms.collect())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -87,7 +82,8 @@ fn all(
         }
     };
     let mut done: Vec<Option<(Figures, u64)>> = vec![None; runs.len()];
-    let is_whole = many::run(runs.len(), threads, looker, work, |number, ran| {
+    let name = |number: usize| format!("seed={}", runs[number].text("seed"));
+    let is_whole = many::run(runs.len(), threads, (looker, name), work, |number, ran| {
         done[number] = Some(ran);
         Ok(())
     })?;

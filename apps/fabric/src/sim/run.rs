@@ -1,6 +1,6 @@
 //! One simulation, with a line that tells how it goes, until it ends or Ctrl-C ends it.
 
-use console::Line;
+use console::{Progress as Parts, clock};
 use netsim::{Observed, Outcome, PortSeries, Progress, Trace, simulate_observed};
 use sys::clock::{monotonic_ns, thread_ns};
 use sys::event::Signals;
@@ -23,8 +23,8 @@ pub struct Run {
 pub struct Looker<'a> {
     /// Where Ctrl-C arrives.
     pub signals: &'a Signals,
-    /// The line that says how far it is.
-    pub line: Option<Line>,
+    /// What says how far it is.
+    pub progress: Parts,
 }
 
 impl Looker<'_> {
@@ -37,16 +37,14 @@ impl Looker<'_> {
         let mut last_ns = began_ns;
         let mut watch = |progress: &Progress| {
             let now_ns = monotonic_ns();
-            if let Some(line) = &mut self.line
-                && now_ns - last_ns >= PERIOD_NS
-            {
+            if now_ns - last_ns >= PERIOD_NS {
                 last_ns = now_ns;
-                line.draw(&text(progress, flow_count, now_ns - began_ns));
+                self.progress.draw(&text(progress, flow_count, now_ns - began_ns));
             }
             self.signals.next().is_none()
         };
         let run = run(setup, &mut watch);
-        self.line = None;
+        self.progress.close();
         run
     }
 }
@@ -81,12 +79,12 @@ fn text(progress: &Progress, flow_count: usize, elapsed_ns: u64) -> String {
     let elapsed_s = elapsed_ns as f64 / 1e9;
     let left = if share > 0.0 {
         let seconds = elapsed_s * (1.0 - share) / share;
-        format!("{seconds:.0} s left")
+        format!("{} left", clock(std::time::Duration::from_secs_f64(seconds.clamp(0.0, 1e9))))
     } else {
         "time left unknown".to_owned()
     };
     format!(
-        "afar sim  {:.0} %  {} of {flow_count} flows  {:.1} M events/s  {left}",
+        "sim  {:.0} %  {} of {flow_count} flows  {:.1} M events/s  {left}",
         share * 100.0,
         progress.ended_count,
         progress.event_count as f64 / 1e6 / elapsed_s,

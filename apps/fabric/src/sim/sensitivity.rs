@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use console::layout::{NONE, row, table};
-use console::{Class, Failure, Line, Output, terminal};
+use console::{Class, Failure, Output, Progress, terminal};
 use measure::{BitsPerSec, Duration};
 use results::Spread;
 use results::sim::{Sensitivity, SensitivityRun};
@@ -51,17 +51,8 @@ pub(super) fn sensitivity(
     let Some(record) = study(settings, run)? else {
         return Ok(Class::Interrupted.into());
     };
-    let paths = [&flags.csv, &flags.json].into_iter().flatten();
-    let is_answered = paths.into_iter().any(|path| path.as_os_str() == "-");
-    if let Some(csv) = csv {
-        csv.write(&rows(&record))?;
-    }
-    if let Some(json) = json {
-        json.write(&results::write(&record))?;
-    }
-    if !is_answered && !flags.quiet {
-        terminal::answer(&text(&title, &record))?;
-    }
+    let (as_csv, as_json) = (|| rows(&record), || results::write(&record));
+    console::answer(|| text(&title, &record), vec![(csv, &as_csv), (json, &as_json)])?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -121,8 +112,8 @@ fn study(
 /// Runs that are gone if they are interrupted.
 fn in_memory(flags: &SimFlags, all: &[(String, Settings)]) -> Result<Option<Vec<Ran>>, Failure> {
     let signals = console::interrupts().map_err(SimError::from)?;
-    let line = if flags.quiet { None } else { Line::if_watched() };
-    let mut looker = Looker { signals: &signals, line };
+    let progress = Progress::new("run", all.len());
+    let mut looker = Looker { signals: &signals, progress };
     let ran = on_threads(all, many::threads(flags.jobs), &mut looker)?;
     drop(looker);
     if ran.is_none() {
@@ -138,7 +129,8 @@ fn on_threads(
 ) -> Result<Option<Vec<Ran>>, SimError> {
     let mut ran: Vec<Option<Ran>> = vec![None; all.len()];
     let work = |number: usize, stop: &AtomicBool| Ok::<_, SimError>(one(&all[number].1, stop));
-    let is_whole = many::run(all.len(), threads, looker, work, |number, result| {
+    let name = |number: usize| all[number].0.clone();
+    let is_whole = many::run(all.len(), threads, (looker, name), work, |number, result| {
         ran[number] = Some(result);
         Ok(())
     })?;
@@ -262,7 +254,7 @@ mod tests {
 
     fn studied(settings: &Settings, threads: usize) -> Sensitivity {
         let signals = Signals::receive(&[]).expect("no signals");
-        let mut looker = Looker { signals: &signals, line: None };
+        let mut looker = Looker { signals: &signals, progress: Progress::unseen("run") };
         let run = |all: Vec<_>| Ok(on_threads(&all, threads, &mut looker)?);
         study(settings, run).expect("it can be").expect("nobody interrupts")
     }

@@ -3,10 +3,10 @@
 //! Whichever ends first, tables and files have the order of the experiment: the same bytes however
 //! many threads or machines there were, and whether or not a sweep was interrupted.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use console::{Class, Failure, Output, terminal};
+use console::{Class, Failure, Output};
 use results::Figures;
 
 use super::kept::{self, Job};
@@ -43,27 +43,24 @@ pub(super) fn sweep(
     };
     let rows = together(cells, &jobs, &rows);
     let pairs: Vec<(&Cell, &Row)> = cells.iter().zip(&rows).collect();
-    write(&directory.join("table.csv"), &table::csv(&pairs))?;
-    write(&directory.join("slowdown.svg"), &picture::slowdown(&pairs))?;
-    let is_answered =
-        [&flags.csv, &flags.json].into_iter().flatten().any(|path| path == Path::new("-"));
-    if let Some(csv) = csv {
-        csv.write(&table::csv(&pairs))?;
-    }
-    if let Some(json) = json {
-        json.write(&table::json(&pairs))?;
-    }
-    if !is_answered && !flags.quiet {
-        let text = table::text(&pairs);
+    let open = |name: &str| Output::open(&directory.join(name)).map(Some);
+    let text = || {
         let where_to = format!("table, every run and a picture: {}\n", directory.display());
-        terminal::answer(&format!("{text}\n{where_to}"))?;
-    }
+        format!("{}\n{where_to}", table::text(&pairs))
+    };
+    let (as_csv, as_json) = (|| table::csv(&pairs), || table::json(&pairs));
+    let picture = || picture::slowdown(&pairs);
+    console::answer(
+        text,
+        vec![
+            (open("table.csv")?, &as_csv),
+            (open("slowdown.svg")?, &picture),
+            (csv, &as_csv),
+            (json, &as_json),
+        ],
+    )?;
     let has_failed = rows.iter().any(|row| row.figures.is_none());
     Ok(if has_failed { Class::Failed.into() } else { ExitCode::SUCCESS })
-}
-
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    Output::open(path)?.write(text)
 }
 
 /// `experiment.toml` keeps its results in `experiment.sim`.

@@ -119,10 +119,6 @@ pub(crate) struct KvFlags {
     /// Write everything that was measured as JSON; - is standard output
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) json: Option<PathBuf>,
-
-    /// Print nothing but errors: no live line, no summary
-    #[arg(long, short, help_heading = OUTPUT)]
-    pub(crate) quiet: bool,
 }
 
 const REQUESTS: &str = "Requests";

@@ -29,14 +29,14 @@ fn kv(flags: &KvFlags) -> Result<ExitCode, Failure> {
     let plan = plan::Plan::resolve(flags)?;
     let json = flags.json.as_deref().map(Output::open).transpose()?;
     for property in &plan.ignored {
-        terminal::say(&format!(
+        terminal::note(&format!(
             "afar load: {}: property {property} has no effect here\n",
             flags.workload
         ));
     }
     let started_unix_ns = sys::clock::unix_ns();
     let (tally, interrupted) =
-        watch::run(&plan, flags.quiet).map_err(|error| Failure::new(Class::Failed, error))?;
+        watch::run(&plan).map_err(|error| Failure::new(Class::Failed, error))?;
     let run = Run {
         schema: LoadResults::SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -47,13 +47,8 @@ fn kv(flags: &KvFlags) -> Result<ExitCode, Failure> {
         params: plan.params(flags),
         results: results(&tally, interrupted),
     };
-    if let Some(output) = json {
-        let text = serde_json::to_string_pretty(&run).expect("plain data has a JSON form");
-        output.write(&(text + "\n"))?;
-    }
-    if !flags.quiet {
-        terminal::say(&summary::text(&run));
-    }
+    let record = || serde_json::to_string_pretty(&run).expect("plain data has a JSON form") + "\n";
+    console::answer(|| summary::text(&run), vec![(json, &record)])?;
     let good = summary::is_good(&run.results);
     Ok(if good { ExitCode::SUCCESS } else { Class::Failed.into() })
 }

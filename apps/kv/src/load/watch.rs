@@ -15,12 +15,12 @@ const PERIOD: Duration = Duration::from_millis(500);
 ///
 /// # Errors
 /// When the server cannot be reached.
-pub(crate) fn run(plan: &Plan, quiet: bool) -> Result<(Tally, bool), LoadError> {
+pub(crate) fn run(plan: &Plan) -> Result<(Tally, bool), LoadError> {
     // Before any thread is started, so that none of them is interrupted.
     let signals = console::interrupts()?;
     let mut poll = Poll::new()?;
     poll.add(&signals, 0)?;
-    let mut line = if quiet { None } else { Line::if_watched() };
+    let mut line = Line::if_watched();
     if plan.fill {
         let progress = Progress::default();
         let records = plan.config.workload.record_count;

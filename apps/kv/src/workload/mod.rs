@@ -10,7 +10,7 @@ mod program;
 
 use std::process::ExitCode;
 
-use console::{Failure, Line, Output, terminal};
+use console::{Failure, Output, Progress, terminal};
 use measure::{Bytes, Results as _, Run, WorkloadParams, WorkloadResults};
 use sys::clock::monotonic_ns;
 
@@ -74,21 +74,19 @@ fn check_threads(flags: &PagerankFlags) -> Result<(), WorkloadError> {
 fn run(flags: &JobFlags, job: &mut dyn Job) -> Result<ExitCode, Failure> {
     check_size(flags.size)?;
     let json = flags.json.as_deref().map(Output::open).transpose()?;
-    let is_on_stdout = flags.json.as_ref().is_some_and(|path| path.as_os_str() == "-");
     let started_unix_ns = sys::clock::unix_ns();
     let (elapsed_ns, checksum) = measure(flags, job)?;
     let mut sorted = elapsed_ns.clone();
     sorted.sort_unstable();
     let median_ns = sorted[(sorted.len() - 1) / 2];
-    if !is_on_stdout {
+    let text = || {
         let seconds = median_ns as f64 / 1e9;
         let of =
             if flags.repeat > 1 { format!(" (median of {})", flags.repeat) } else { String::new() };
         let (name, facts) = (job.name(), job.facts());
-        let line = format!("{name}: {seconds:.6} s{of}, {facts}, checksum {checksum:016x}\n");
-        terminal::answer(&line)?;
-    }
-    if let Some(output) = json {
+        format!("{name}: {seconds:.6} s{of}, {facts}, checksum {checksum:016x}\n")
+    };
+    let record = || {
         let run = Run {
             schema: WorkloadResults::SCHEMA.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -102,37 +100,35 @@ fn run(flags: &JobFlags, job: &mut dyn Job) -> Result<ExitCode, Failure> {
                 input: job.input(),
             },
             results: WorkloadResults {
-                elapsed_ns,
+                elapsed_ns: elapsed_ns.clone(),
                 elapsed_ns_median: median_ns,
                 checksum: format!("{checksum:016x}"),
                 outcome: job.outcome(median_ns as f64 / 1e9),
             },
         };
-        output.write(&run.to_json())?;
-    }
+        run.to_json()
+    };
+    console::answer(text, vec![(json, &record)])?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Time of every run, and the checksum they agree on.
 fn measure(flags: &JobFlags, job: &mut dyn Job) -> Result<(Vec<u64>, u64), Failure> {
-    let mut line = Line::if_watched();
-    let mut show = |what: &str| {
-        if let Some(line) = &mut line {
-            line.draw(&format!("afar  {}: {what}", flags.size));
-        }
-    };
+    let mut progress = Progress::new("run", flags.repeat as usize);
     let mut elapsed_ns = Vec::new();
     let mut checksums = Vec::new();
-    for number in 1..=flags.repeat {
-        show("making data");
+    for _ in 0..flags.repeat {
+        progress.show(&format!("{}: making data", flags.size));
         job.prepare();
-        show(&format!("run {number} of {}", flags.repeat));
+        progress.show(&format!("{}: the job", flags.size));
         let start_ns = monotonic_ns();
         job.run();
-        elapsed_ns.push(monotonic_ns() - start_ns);
-        show("verifying");
+        let took_ns = monotonic_ns() - start_ns;
+        elapsed_ns.push(took_ns);
+        progress.show(&format!("{}: verifying", flags.size));
         let name = job.name();
         checksums.push(job.verify().map_err(|source| WorkloadError::Wrong { name, source })?);
+        progress.end(&format!("{name} {:.3} s", took_ns as f64 / 1e9));
     }
     let first = checksums[0];
     if let Some(other) = checksums.iter().find(|&&checksum| checksum != first) {

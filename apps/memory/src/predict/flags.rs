@@ -71,10 +71,6 @@ pub struct PredictFlags {
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
 
-    /// Print nothing but errors; the files are written
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
-
     /// The program to watch and its arguments
     #[arg(value_name = "PROGRAM", last = true, group = "source")]
     #[arg(value_hint = clap::ValueHint::CommandWithArguments)]

@@ -18,10 +18,9 @@ mod picture;
 mod profile;
 mod told;
 
-use std::path::Path;
 use std::process::ExitCode;
 
-use console::{Failure, Output, terminal};
+use console::{Failure, Output};
 use measure::{BitsPerSec, Duration, Fraction, LocalSize, ShareOf};
 
 use crate::predict::flags::PredictFlags;
@@ -47,23 +46,16 @@ pub fn predict(flags: &PredictFlags) -> Result<ExitCode, Failure> {
     };
     profile.facts.known_ns = flags.alone.map(Duration::as_ns);
     let prediction = predict_all(&profile, &grid);
-    if let Some(svg) = svg {
-        svg.write(&picture::draw(&profile.facts, &prediction))?;
-    }
-    let to_stdout = flags.json.as_deref() == Some(Path::new("-"));
-    if let Some(json) = json {
-        json.write(&told::json(&profile.facts, &prediction))?;
-    }
-    if !flags.quiet && !to_stdout {
-        let text = told::text(&profile.facts, &prediction);
-        terminal::answer(&text)?;
-    }
+    let facts = &profile.facts;
+    let picture = || picture::draw(facts, &prediction);
+    let record = || told::json(facts, &prediction);
+    console::answer(|| told::text(facts, &prediction), vec![(svg, &picture), (json, &record)])?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn watch(flags: &PredictFlags) -> Result<Profile, Failure> {
     let record = flags.record.as_deref().map(Output::open).transpose()?;
-    let profile = profile::watch(&flags.program, flags.allow_unmanaged, flags.quiet)?;
+    let profile = profile::watch(&flags.program, flags.allow_unmanaged)?;
     if let Some(record) = record {
         let path = flags.record.clone().unwrap_or_default();
         let bytes = file::bytes(&profile);

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use console::{Failure, Line};
+use console::{Failure, Progress};
 use farmem::{BudgetScope, EngineKind, Outcome, RunConfig, Supervisor, Tier, TrapKind};
 use measure::{Duration, Fraction, LinkConfig, LinkMode, LocalSize};
 use paging::reuse::{SamplerConfig, Touches};
@@ -63,18 +63,14 @@ pub(super) fn processors(facts: &Facts) -> u32 {
 ///
 /// # Errors
 /// When it cannot be run, or fails.
-pub(super) fn watch(
-    words: &[OsString],
-    allow_unmanaged: bool,
-    quiet: bool,
-) -> Result<Profile, Failure> {
+pub(super) fn watch(words: &[OsString], allow_unmanaged: bool) -> Result<Profile, Failure> {
     if let Some(name) = words.first() {
         program::check(name, EngineKind::Arena)?;
     }
     let kind = trap::any()?;
     let calibration = calibrate(kind, DELAY).map_err(NotCalibrated::from)?.calibration;
     let started_unix_ns = sys::clock::unix_ns();
-    let live = if quiet { None } else { LiveLine::if_watched() };
+    let live = LiveLine::if_watched();
     let mut watch = Watch { live, ..Watch::default() };
     let outcome = Supervisor::start(config(words, kind), &mut watch)
         .and_then(Supervisor::run)
@@ -100,13 +96,17 @@ pub(super) fn watch(
         return Err(PredictError::Nothing { program: name }.into());
     }
     // Only now, so that a program that says nothing says so at once.
-    let mut line = if quiet { None } else { Line::if_watched() };
+    let mut progress = Progress::new("measurement", 1);
     let software = software::measure(kind, DELAY, &calibration, |done, all| {
-        if let Some(line) = &mut line {
-            line.draw(&format!("measuring what a fetch costs on this machine: {done} of {all}"));
+        if done == 0 {
+            progress.restart("measurement", all, 0);
         }
+        while progress.ended() < done {
+            progress.end("what a fetch costs on this machine");
+        }
+        progress.show("what a fetch costs on this machine");
     })?;
-    drop(line);
+    drop(progress);
     let facts = Facts {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         program,

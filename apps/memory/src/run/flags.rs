@@ -180,10 +180,6 @@ pub struct RunFlags {
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) record: Option<PathBuf>,
 
-    /// Print nothing but errors: no live line, no summary
-    #[arg(long, short, help_heading = OUTPUT)]
-    pub(crate) quiet: bool,
-
     /// Print the resolved experiment as JSON and run nothing
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) dry_run: bool,

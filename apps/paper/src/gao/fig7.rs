@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use console::{Line, OutputError};
+use console::{OutputError, Progress};
 use measure::Instant;
 use serde_json::json;
 use sys::event::Signals;
@@ -32,8 +32,10 @@ const UNMEASURED: usize = 10;
 pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
     let extent = if flags.quick { QUICK } else { FULL };
     let signals = console::interrupts()?;
-    let mut line = if flags.quiet { None } else { Line::if_watched() };
-    let Some(recorded) = recorded(flags, &extent, &signals, &mut line)? else { return Ok(None) };
+    let mut progress = Progress::new("program", WORKLOADS.len());
+    let Some(recorded) = recorded(flags, &extent, &signals, &mut progress)? else {
+        return Ok(None);
+    };
     let cases = cases(&extent, &recorded.workloads);
     let mut points = vec![None; cases.len()];
     let work = |number: usize, stop: &AtomicBool| {
@@ -44,9 +46,14 @@ pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
             run => Ok::<_, SimError>(Some(point(&setup, &run?.outcome))),
         }
     };
-    let mut looker = Looker { signals: &signals, line };
+    progress.restart("run", cases.len(), 0);
+    let mut looker = Looker { signals: &signals, progress };
     let threads = many::threads(None);
-    let is_whole = many::run(cases.len(), threads, &mut looker, work, |number, one| {
+    let name = |number: usize| {
+        let Case { workload, transport, seed, .. } = cases[number];
+        format!("{} {} seed={seed}", WORKLOADS[workload].0, TRANSPORTS[transport])
+    };
+    let is_whole = many::run(cases.len(), threads, (&mut looker, name), work, |number, one| {
         points[number] = Some(one);
         Ok(())
     })?;
@@ -94,14 +101,12 @@ fn recorded(
     flags: &Options,
     extent: &Extent,
     signals: &Signals,
-    line: &mut Option<Line>,
+    progress: &mut Progress,
 ) -> Result<Option<Recorded>, ReproduceError> {
     let (mut workloads, mut invalid) = (Vec::new(), Vec::new());
     let mut peaks = serde_json::Map::new();
     for (place, (workload, sizes)) in WORKLOADS.into_iter().enumerate() {
-        if let Some(line) = line {
-            line.draw(&format!("afar reproduce gao-fig7  {workload}  is recorded"));
-        }
+        progress.show(&format!("{workload} is recorded"));
         let words = [&[workload], sizes[extent.size]].concat();
         let kept = directory(&flags.output, "gao-fig7", workload)?;
         let feeder = Feeder::new(&words, (LOCAL, flags.of, 1), kept, signals);
@@ -118,6 +123,7 @@ fn recorded(
             }
             Err(Stopped::Error(error)) => return Err(error.into()),
         }
+        progress.end(workload);
         peaks.extend(feeder.peak().map(|peak| (workload.to_owned(), json!(peak.get()))));
     }
     if workloads.is_empty() {

@@ -8,7 +8,7 @@
 
 use std::cell::OnceCell;
 
-use console::Line;
+use console::Progress;
 use serde_json::{Value, json};
 
 use super::fig8_case::{NETWORKS, Network, Point};
@@ -50,7 +50,7 @@ pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
     let extent = if flags.quick { QUICK } else { FULL };
     let calibrated = OnceCell::new();
     let signals = console::interrupts()?;
-    let mut line = if flags.quiet { None } else { Line::if_watched() };
+    let mut progress = Progress::new("step", WORKLOADS.len() * (1 + NETWORKS.len()));
     let mut points: Vec<Point> = Vec::new();
     let (mut is_interrupted, mut invalid) = (false, Vec::new());
     let mut peaks: serde_json::Map<String, Value> = serde_json::Map::new();
@@ -63,12 +63,7 @@ pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
             .map(|count| Short { without_count: count, calibrated: &calibrated });
         let feeder = feeder.allowing(flags.allow_unmanaged).shortened(short);
         points.push(Point { workload, fed: vec![None; NETWORKS.len()] });
-        let mut say = |what: &str| {
-            if let Some(line) = &mut line {
-                line.draw(&format!("afar reproduce gao-fig8  {workload}  {what}"));
-            }
-        };
-        match every_network(&feeder, &extent, &mut points, &mut say) {
+        match every_network(&feeder, &extent, &mut points, &mut progress) {
             Ok(()) => {}
             Err(Stopped::Interrupted) => {
                 is_interrupted = true;
@@ -85,7 +80,7 @@ pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
         }
         peaks.extend(feeder.peak().map(|peak| (workload.to_owned(), json!(peak.get()))));
     }
-    drop(line);
+    drop(progress);
     let is_nothing = points.iter().flat_map(|point| &point.fed).all(Option::is_none);
     if is_nothing && !invalid.is_empty() {
         return Err(LoopError::Invalid(invalid.join("; ")).into());
@@ -127,18 +122,21 @@ fn every_network(
     feeder: &Feeder<'_>,
     extent: &Extent,
     points: &mut [Point],
-    say: &mut dyn FnMut(&str),
+    progress: &mut Progress,
 ) -> Result<(), Stopped> {
-    say("without delay");
+    let workload = points.last().map_or("", |point| point.workload);
+    progress.show(&format!("{workload} without delay"));
     let zero = feeder.zero()?;
+    progress.end(&format!("{workload} without delay"));
     for (place, network) in NETWORKS.iter().enumerate() {
         let name = format!("{}-{}", network.rate, network.scale);
-        say(&name);
+        progress.show(&format!("{workload} {name}"));
         let fed =
             feeder.feed(&name, &settings(network, extent.flow_count), &zero, extent.rounds)?;
         if let Some(point) = points.last_mut() {
             point.fed[place] = Some(fed);
         }
+        progress.end(&format!("{workload} {name}"));
     }
     Ok(())
 }

@@ -92,7 +92,11 @@ fn placed(
 ) -> Result<Result<Placement, PlaceError>, PlanError> {
     Ok(match exact {
         Some(time) => {
-            planner::place::place_exactly(problem, std::time::Duration::from_nanos(time.as_ns()))
+            let time = std::time::Duration::from_nanos(time.as_ns());
+            let mut progress = console::Progress::new("search", 1);
+            progress.begin(Some(time.as_secs_f64()));
+            let search = || planner::place::place_exactly(problem, time);
+            progress.during("looking for a placement of fewer servers", search)
         }
         None => planner::place::place(problem),
     })

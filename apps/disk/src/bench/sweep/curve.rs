@@ -30,7 +30,7 @@ impl Curve {
             return Ok(false);
         }
         let load = ready.named(name).at(rate);
-        let what = format!("{name}: {}/s  ", kilo(rate));
+        let what = format!("{}/s  ", kilo(rate));
         let phase = run::run_together(session, &[load], &[0], what)?;
         // A point that was cut short is none.
         if session.is_interrupted() {
@@ -41,6 +41,7 @@ impl Curve {
             return Ok(false);
         }
         self.points.push(Point::of(share, rate, phase));
+        session.end_part(&format!("{}/s", kilo(rate)));
         Ok(true)
     }
 

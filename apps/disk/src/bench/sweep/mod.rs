@@ -13,6 +13,7 @@ mod point;
 
 use std::process::ExitCode;
 
+use console::layout::kilo;
 use console::{Class, Failure, Output, terminal};
 
 use super::error::BenchError;
@@ -50,7 +51,7 @@ pub(super) fn sweep(flags: &BenchFlags, rates: &str) -> Result<ExitCode, Failure
     let open = |path: &Option<_>| path.as_deref().map(Output::open).transpose();
     let [json, csv, svg] = [&flags.json, &flags.csv, &flags.svg].map(open);
     let files = Files { json: json?, csv: csv?, svg: svg? };
-    let mut session = Session::new(flags.quiet).map_err(BenchError::from)?;
+    let mut session = Session::new().map_err(BenchError::from)?;
     let ready = Ready::open(plan, &mut Devices::default())?;
     if flags.layout {
         layout::lay_out(&mut session, std::slice::from_ref(&ready))?;
@@ -88,6 +89,7 @@ fn measure(session: &mut Session, ready: &Ready, rates: Vec<f64>) -> Result<Curv
     let mut curve = Curve { closed: None, points: Vec::new(), failure: None };
     if !rates.is_empty() {
         let all = rates.len();
+        session.expect("point", all);
         for (index, rate) in rates.into_iter().enumerate() {
             let name = format!("point {} of {all}", index + 1);
             if !curve.add(session, ready, &name, (None, rate))? {
@@ -97,6 +99,8 @@ fn measure(session: &mut Session, ready: &Ready, rates: Vec<f64>) -> Result<Curv
         return Ok(curve);
     }
     let name = "closed loop";
+    // Beyond the last of these only as many points follow as it takes.
+    session.expect("point", 1 + SHARES.len());
     let closed = run::run_together(session, &[ready.named(name)], &[0], format!("{name}  "))?;
     let tally = &closed.outcomes[0].tally;
     let (most, failure) = (tally.per_second(), point::failure(tally));
@@ -104,6 +108,7 @@ fn measure(session: &mut Session, ready: &Ready, rates: Vec<f64>) -> Result<Curv
         return Ok(Curve { failure, ..curve });
     }
     curve.closed = Some(closed);
+    session.end_part(&format!("{name}, {}/s", kilo(most)));
     for (index, share) in SHARES.into_iter().chain(BEYOND).enumerate() {
         if index >= SHARES.len() && curve.has_exploded() {
             break;
@@ -123,24 +128,14 @@ fn write(
     files: Files,
     interrupted: bool,
 ) -> Result<(), Failure> {
-    let uses_stdout = [&flags.json, &flags.csv, &flags.svg]
-        .into_iter()
-        .any(|path| path.as_ref().is_some_and(|path| path.as_os_str() == "-"));
-    if let Some(csv) = files.csv {
-        csv.write(&output::csv(&curve.points))?;
-    }
-    if let Some(svg) = files.svg {
-        svg.write(&output::picture(ready, curve))?;
-    }
-    if let Some(json) = files.json {
-        let record = record(flags, curve, interrupted);
-        let text = serde_json::to_string_pretty(&record).expect("plain data has a JSON form");
-        json.write(&(text + "\n"))?;
-    }
-    if !flags.quiet && !uses_stdout && !curve.points.is_empty() {
-        terminal::answer(&output::text(ready, curve))?;
-    }
-    Ok(())
+    let csv = || output::csv(&curve.points);
+    let svg = || output::picture(ready, curve);
+    let json = || super::told(&record(flags, curve, interrupted));
+    let text = || match curve.points.is_empty() {
+        true => String::new(),
+        false => output::text(ready, curve),
+    };
+    console::answer(text, vec![(files.csv, &csv), (files.svg, &svg), (files.json, &json)])
 }
 
 fn record(flags: &BenchFlags, curve: &Curve, interrupted: bool) -> serde_json::Value {

@@ -1,0 +1,228 @@
+//! How far long work of a known size is, and how long the rest may take.
+//!
+//! On a terminal one line shows it and is gone afterwards ([`Line`]). Elsewhere each part that has
+//! ended has a line of its own, so that a log says how it went; work of one part has none, as its
+//! answer says everything.
+
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::{Duration, Instant};
+
+use crate::{Line, speech, terminal};
+
+/// How often what goes on is shown.
+const TICK: Duration = Duration::from_millis(500);
+
+/// Work of many parts: runs, points, cells.
+#[derive(Debug)]
+pub struct Progress {
+    place: Place,
+    /// What a part is called: `run`.
+    part: &'static str,
+    /// How many there are; nothing if that shows later.
+    all: Option<usize>,
+    /// How many have ended, and how many of them before this process.
+    ended: usize,
+    before: usize,
+    began: Instant,
+    /// When the part that goes on has begun.
+    part_began: Instant,
+    /// How long a part takes, if that is known from elsewhere.
+    each: Option<Duration>,
+}
+
+#[derive(Debug)]
+enum Place {
+    Live(Line),
+    /// Standard error, which is no terminal.
+    Lines,
+    Nowhere,
+}
+
+impl Progress {
+    /// Work of `all` parts that begins now.
+    #[must_use]
+    pub fn new(part: &'static str, all: usize) -> Self {
+        let place = match Line::if_watched() {
+            Some(line) => Place::Live(line),
+            None if speech::shows_progress() && !terminal::is_terminal() => Place::Lines,
+            None => Place::Nowhere,
+        };
+        let (all, began) = (Some(all), Instant::now());
+        Self { place, part, all, ended: 0, before: 0, began, part_began: began, each: None }
+    }
+
+    /// Work of as many parts as it needs.
+    #[must_use]
+    pub fn without_end(part: &'static str) -> Self {
+        Self { all: None, ..Self::new(part, 0) }
+    }
+
+    /// The same with nobody to look at it.
+    #[must_use]
+    pub fn unseen(part: &'static str) -> Self {
+        Self { place: Place::Nowhere, ..Self::without_end(part) }
+    }
+
+    /// The same of which so many parts have ended before.
+    #[must_use]
+    pub const fn after(mut self, ended: usize) -> Self {
+        (self.ended, self.before) = (ended, ended);
+        self
+    }
+
+    /// The same with parts that took so long before, in seconds.
+    pub fn expect(&mut self, each_s: Option<f64>) {
+        self.each = each_s.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    }
+
+    /// The next part begins, and takes so long, in seconds, if that is known.
+    pub fn begin(&mut self, part_s: Option<f64>) {
+        self.part_began = Instant::now();
+        self.expect(part_s);
+    }
+
+    /// What a part is called from now on, how many there are of it, and how many of them have
+    /// ended before.
+    pub fn restart(&mut self, part: &'static str, all: usize, ended: usize) {
+        (self.part, self.all, self.each) = (part, Some(all), None);
+        (self.ended, self.before) = (ended, ended);
+        (self.began, self.part_began) = (Instant::now(), Instant::now());
+    }
+
+    /// Shows this and nothing else, where a line is drawn anew.
+    pub fn draw(&mut self, text: &str) {
+        if let Place::Live(line) = &mut self.place {
+            line.draw(&format!("afar  {text}"));
+        }
+    }
+
+    /// Shows what goes on while `work` is done by this thread.
+    pub fn during<T>(&mut self, what: &str, work: impl FnOnce() -> T) -> T {
+        let (sender, receiver) = std::sync::mpsc::channel::<()>();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let receiver = receiver;
+                // Whoever works drops the other end.
+                while receiver.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                    self.show(what);
+                }
+            });
+            let done = work();
+            drop(sender);
+            done
+        })
+    }
+
+    /// Shows what goes on, where a line is drawn anew.
+    pub fn show(&mut self, what: &str) {
+        let number = self.ended + 1;
+        let number = self.all.map_or(number, |all| number.min(all.max(1)));
+        self.draw(&self.told(number, "  ", what, "  "));
+    }
+
+    /// One more part has ended: `what` it was, and what it came to.
+    pub fn end(&mut self, what: &str) {
+        self.ended += 1;
+        self.all = self.all.map(|all| all.max(self.ended));
+        self.part_began = Instant::now();
+        if matches!(self.place, Place::Lines) && self.all != Some(1) {
+            let text = self.told(self.ended, ": ", what, ", ");
+            terminal::say(&format!("{text}\n"));
+        }
+    }
+
+    /// Erases what is drawn, so that something else can be printed.
+    pub fn clear(&mut self) {
+        if let Place::Live(line) = &mut self.place {
+            line.clear();
+        }
+    }
+
+    /// How many parts have ended.
+    #[must_use]
+    pub const fn ended(&self) -> usize {
+        self.ended
+    }
+
+    /// Shows no more.
+    pub fn close(&mut self) {
+        self.place = Place::Nowhere;
+    }
+
+    /// How long the parts that are left may take; nothing while that is unknown.
+    #[must_use]
+    pub fn left(&self) -> Option<Duration> {
+        let left = self.all?.saturating_sub(self.ended);
+        let own = u32::try_from(self.ended - self.before).ok().filter(|own| *own > 0);
+        let spent = self.part_began.elapsed();
+        let each = own.map(|own| self.began.elapsed().saturating_sub(spent) / own).or(self.each)?;
+        let left = u32::try_from(left).ok().filter(|left| *left > 0)?;
+        // What goes on is a part of which some is over, and never takes less than nothing.
+        Some(each.saturating_mul(left - 1) + each.saturating_sub(spent))
+    }
+
+    fn told(&self, number: usize, after: &str, what: &str, before: &str) -> String {
+        let parts = match self.all {
+            Some(1) => String::new(),
+            Some(all) => format!("{} {number} of {all}", self.part),
+            None => format!("{} {number}", self.part),
+        };
+        let after = if parts.is_empty() || what.is_empty() { "" } else { after };
+        let left = self.left();
+        let left = left.map_or_else(String::new, |left| format!("{before}{} left", clock(left)));
+        format!("{parts}{after}{what}{left}")
+    }
+}
+
+/// A time as people say it: `1 min 05 s`.
+#[must_use]
+pub fn clock(time: Duration) -> String {
+    let whole = time.as_secs();
+    match (whole / 3600, whole / 60 % 60, whole % 60) {
+        (0, 0, seconds) => format!("{seconds} s"),
+        (0, minutes, seconds) => format!("{minutes} min {seconds:02} s"),
+        (hours, minutes, _) => format!("{hours} h {minutes:02} min"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seconds(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn clock_is_as_fine_as_it_needs_to_be() {
+        let told = [5, 65, 3700].map(|time| clock(seconds(time)));
+        assert_eq!(told, ["5 s", "1 min 05 s", "1 h 01 min"]);
+    }
+
+    #[test]
+    fn what_is_left_takes_as_long_as_what_has_ended() {
+        let mut progress = Progress { all: Some(24), ..Progress::unseen("run") };
+        assert_eq!(progress.left(), None, "nothing is known yet");
+        progress.expect(Some(2.0));
+        assert_eq!(progress.left(), Some(seconds(48)));
+        progress.end("a run");
+        progress.began = Instant::now().checked_sub(seconds(10)).expect("it runs for longer");
+        let left = progress.left().expect("one has ended").as_secs();
+        assert!((230..240).contains(&left), "10 s for each of 23, not {left}");
+        let text = progress.told(1, ": ", "rtt=20us 1.32 s", ", ");
+        assert!(text.starts_with("run 1 of 24: rtt=20us 1.32 s, 3 min 5"), "{text}");
+        assert!(text.ends_with(" s left"), "{text}");
+    }
+
+    #[test]
+    fn runs_of_earlier_processes_tell_nothing_of_the_pace() {
+        let mut progress = Progress { all: Some(4), ..Progress::unseen("run") }.after(2);
+        assert_eq!(progress.left(), None);
+        progress.end("a run");
+        progress.began = Instant::now().checked_sub(seconds(7)).expect("it runs for longer");
+        assert_eq!(progress.left().map(|left| left.as_secs()), Some(7), "one is left");
+        progress.end("the last");
+        assert_eq!(progress.left(), None, "nothing is left");
+        assert_eq!(progress.told(4, ": ", "the last", ", "), "run 4 of 4: the last");
+    }
+}
