@@ -57,7 +57,7 @@ class Sweep:
         file.write_text("".join(lines))
         words = [afar.find_binary(), "sim", str(file), "-o", str(directory), "--quiet"]
         self.process = subprocess.Popen(
-            [*words, "--on", engine, "--jobs", "2"],
+            [*words, "--on", engine, "--threads", "2"],
             stderr=subprocess.PIPE,
             text=True,
             env={**os.environ, "AFAR_PYTHON": sys.executable, **(env or {})},

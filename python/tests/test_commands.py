@@ -204,7 +204,7 @@ def test_a_target_serves_inside_its_block():
     with afar.serve({"disk": "memory:16MiB"}, nvme="127.0.0.1:0", metrics="127.0.0.1:0") as target:
         uri = target.uri()
         assert uri == target.uri("disk")
-        record = afar.bench(uri, number_ios=100)
+        record = afar.bench(uri, requests=100)
         assert record["jobs"][0]["read"]["total_ios"] == 100
         assert sum(target.metrics().values()) > 0
         with pytest.raises(KeyError, match="serves disk"):

@@ -122,7 +122,7 @@ def test_a_scheduler_that_is_there_is_used(dask, few, tmp_path):
 def test_python_names_the_engine(dask, tmp_path):
     settings = {**FEW, "load": ["30%"], "seed": [1, 2, 3]}
     here = afar.sim(settings, output=tmp_path / "here")
-    there = afar.sim(settings, output=tmp_path / "there", on="dask", jobs=1)
+    there = afar.sim(settings, output=tmp_path / "there", on="dask", threads=1)
     assert here.to_dict() == there.to_dict()
     with pytest.raises(afar.UsageError, match="give lists"):
         afar.sim(flows=10, on="dask")

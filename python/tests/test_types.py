@@ -47,7 +47,7 @@ def test_a_checker_knows_flags_and_results(mypy, tmp_path):
         afar.sim(load=["40%", "80%"], check=False).to_pandas()
         afar.plan.latency(set={"sharing.load": "50%"})
         with afar.serve({"disk": "memory:1GiB"}, nvme="127.0.0.1:0") as target:
-            afar.bench(target.uri(), iodepth=32)
+            afar.bench(target.uri(), depth=32)
 
         async def main() -> int:
             return (await aio.run(["true"])).fetches

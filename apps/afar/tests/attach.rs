@@ -272,8 +272,8 @@ fn what_is_written_outlasts_kills_of_the_target() {
     // So that blocks are free again soon that were being written.
     let attached = target.attach(&["--keep-alive-tmo", "1s"]);
     let uri = format!("file:{}", attached.disk());
-    let flags = ["--rw", "randrw", "--verify", "--overwrite", "--iodepth", "8", "--numjobs", "2"];
-    let words = [&[AFAR, "bench", &uri, "--json", "-", "--runtime", "600s"], &flags[..]].concat();
+    let flags = ["--rw", "randrw", "--verify", "--overwrite", "--depth", "8", "--threads", "2"];
+    let words = [&[AFAR, "bench", &uri, "--json", "-", "--duration", "600s"], &flags[..]].concat();
     let load = Launch::new(words).limit(Duration::from_secs(300)).start();
     for round in 0..if support::full() { 200 } else { 20 } {
         sleep(Duration::from_millis(100 + round * 37 % 200));

@@ -65,7 +65,7 @@ fn fio(words: &[&str]) -> (bool, String) {
 #[test]
 fn processors_of_both_sides_are_accounted_for() {
     let (target, uri) = serve("memory:16MiB");
-    let words = [&uri, "--iodepth", "8", "--number_ios", "20000", "--json", "-"];
+    let words = [&uri, "--depth", "8", "--requests", "20000", "--json", "-"];
     let ended = bench(&words).run().expect(0, "afar bench");
     let record = record(&ended.text());
     let processors = &record["afar"]["phases"][0]["processors"];
@@ -89,7 +89,7 @@ fn processors_of_both_sides_are_accounted_for() {
 
 #[test]
 fn a_device_of_this_process_has_no_target() {
-    let ended = bench(&["null:", "--number_ios", "1000", "--json", "-"]).run();
+    let ended = bench(&["null:", "--requests", "1000", "--json", "-"]).run();
     let record = record(&ended.expect(0, "afar bench").text());
     let processors = &record["afar"]["phases"][0]["processors"];
     assert!(number(&processors["own"]["processor_ns_per_request"]) > 0.0);
@@ -247,7 +247,7 @@ fn jobs_run_together_or_after_one_another_and_are_reported_by_group() {
 
 #[test]
 fn what_is_written_is_verified_in_the_end() {
-    let words = ["--rw", "randwrite", "--verify", "--number_ios", "500", "--json", "-"];
+    let words = ["--rw", "randwrite", "--verify", "--requests", "500", "--json", "-"];
     let run = |disk: &str, status: i32, more: &[&str]| {
         let words = [&[disk], &words[..], more].concat();
         record(&bench(&words).run().expect(status, disk).text())["afar"].clone()
@@ -258,7 +258,7 @@ fn what_is_written_is_verified_in_the_end() {
     let lost = run("null:16MiB", 1, &[]);
     assert_eq!(lost["lost_count"], lost["checked_count"]);
     assert!(number(&lost["lost_count"]) > 400.0, "{lost}");
-    assert_eq!(run("null:16MiB", 0, &["--do_verify", "0"])["checked_count"], 0);
+    assert_eq!(run("null:16MiB", 0, &["--do-verify", "0"])["checked_count"], 0);
 }
 
 #[test]
@@ -290,7 +290,7 @@ fn reads_of_a_sparse_file_ask_its_medium_after_a_layout_or_a_fill() {
     let uri = format!("file:{}", disk.name());
     let room = || disk.0.metadata().expect("it is there").blocks() * 512;
     let run = |words: &[&str], status: i32| {
-        let words = [words, &["--number_ios", "100", "--json", "-"]].concat();
+        let words = [words, &["--requests", "100", "--json", "-"]].concat();
         bench(&words).run().expect(status, "afar bench")
     };
     let bare = run(&[&uri], 0);
@@ -378,7 +378,7 @@ const CHANNEL: &str = "model:pm1725*0.016666:memory:16MiB";
 #[test]
 fn a_sweep_is_a_curve_in_every_form() {
     let [csv, svg] = [File::absent("sweep.csv"), File::absent("sweep.svg")];
-    let quick = [CHANNEL, "--sweep", "--runtime", "100ms", "--ramp_time", "20ms"];
+    let quick = [CHANNEL, "--sweep", "--duration", "100ms", "--warm-up", "20ms"];
     let files = ["--csv", csv.name(), "--svg", svg.name(), "--json", "-"];
     let ended = bench(&[&quick[..], &files].concat()).run().expect(0, "afar bench --sweep");
     let record = record(&ended.text());
@@ -417,7 +417,7 @@ fn a_sweep_is_a_curve_in_every_form() {
 
 #[test]
 fn rates_of_a_sweep_can_be_given() {
-    let words = ["memory:16MiB", "--sweep=2k,500", "--runtime", "60ms", "--spacing", "even"];
+    let words = ["memory:16MiB", "--sweep=2k,500", "--duration", "60ms", "--spacing", "even"];
     let ended = bench(&words).run().expect(0, "afar bench --sweep");
     let text = ended.text();
     let rows: Vec<&str> = text.lines().filter(|row| !row.is_empty()).collect();
@@ -433,7 +433,7 @@ fn rates_of_a_sweep_can_be_given() {
 fn a_sweep_that_ends_early_keeps_its_points() {
     let rates = "--sweep=1k,2k,3k,4k,5k,6k";
     let csv = File::absent("early.csv");
-    let words = [CHANNEL, rates, "--runtime", "400ms", "--json", "-", "--csv", csv.name()];
+    let words = [CHANNEL, rates, "--duration", "400ms", "--json", "-", "--csv", csv.name()];
     let load = bench(&words).start();
     std::thread::sleep(std::time::Duration::from_millis(1800));
     load.signal_group("INT");
@@ -447,7 +447,7 @@ fn a_sweep_that_ends_early_keeps_its_points() {
     assert!(ended.stderr.contains("points until then"), "{}", ended.stderr);
     // What fails is no point.
     let disk = "fault:read=eio@every=300:memory:16MiB";
-    let words = [disk, "--sweep=1k,8k", "--runtime", "200ms", "--ramp_time", "0ms", "--json", "-"];
+    let words = [disk, "--sweep=1k,8k", "--duration", "200ms", "--warm-up", "0ms", "--json", "-"];
     let ended = bench(&words).run().expect(1, "a disk that fails");
     let failed: Value = serde_json::from_str(&ended.text()).expect("it is JSON");
     assert_eq!(failed["afar"]["sweep"]["points"].as_array().map(Vec::len), Some(1), "{failed}");
@@ -477,7 +477,7 @@ fn what_a_sweep_cannot_be_is_bad_usage() {
     let cases: [(&[&str], &str); 6] = [
         (&["null:", "--sweep=fast"], "--sweep=fast: give rates"),
         (&["null:", "--sweep=1k,,2k"], "--sweep=1k,,2k: give rates"),
-        (&["null:", "--sweep", "--rate_iops", "5k"], "cannot be used with"),
+        (&["null:", "--sweep", "--rate-iops", "5k"], "cannot be used with"),
         (&["null:", "--sweep", "--verify"], "cannot be used with"),
         (&["null:", "--csv", "x.csv"], "--sweep"),
         (&[job.name(), "--sweep"], "--sweep is for a load without a job file"),

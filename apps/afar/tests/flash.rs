@@ -89,8 +89,8 @@ fn killed(name: &str, serve: fn(&str, &str) -> (Running, String), uri: impl Fn(&
     let rounds: u64 = if support::full() { 1000 } else { 100 };
     let disk = Disk::new(name);
     let (mut target, address) = serve(&disk.uri(), "127.0.0.1:0");
-    let flags = ["--rw", "randrw", "--verify", "--iodepth", "16", "--numjobs", "2"];
-    let flags = [&flags[..], &["--runtime", "600s", "--ctrl_loss_tmo", "60s"]].concat();
+    let flags = ["--rw", "randrw", "--verify", "--depth", "16", "--threads", "2"];
+    let flags = [&flags[..], &["--duration", "600s", "--ctrl-loss-tmo", "60s"]].concat();
     let load = bench_uri(&uri(&address), &flags).limit(Duration::from_secs(400)).start();
     let began = Instant::now();
     for round in 0..rounds {
@@ -163,8 +163,8 @@ fn forgets(
     let disk = Disk::new(name);
     let named = disk.uri().replacen("=file:", &format!("={device}:file:"), 1);
     let (mut target, address) = serve(&named, "127.0.0.1:0");
-    let flags = ["--rw", "randrw", "--rwmixread", "30", "--verify", "--iodepth", "16", "--size=8m"];
-    let flags = [&flags[..], &["--runtime", "600s", "--ctrl_loss_tmo", "60s"], &promises].concat();
+    let flags = ["--rw", "randrw", "--rwmixread", "30", "--verify", "--depth", "16", "--size=8m"];
+    let flags = [&flags[..], &["--duration", "600s", "--ctrl-loss-tmo", "60s"], &promises].concat();
     let load = bench_uri(&uri(&address), &flags).limit(Duration::from_secs(400)).start();
     let keeps = !device.starts_with("fault:flush=skip");
     for round in 0..rounds {
@@ -212,8 +212,8 @@ fn what_is_sent_without_a_copy_arrives_whole() {
     let nvme = format!("nvme+tcp://{}/{NQN}", ready.nvme[0]);
     let iscsi = format!("iscsi://{}/{IQN}", ready.iscsi[0]);
     for uri in [&nvme, &iscsi] {
-        let flags = ["--rw", "randrw", "--verify", "--bs", "64k", "--iodepth", "16"];
-        let flags = [&flags[..], &["--number_ios", "400"]].concat();
+        let flags = ["--rw", "randrw", "--verify", "--bs", "64k", "--depth", "16"];
+        let flags = [&flags[..], &["--requests", "400"]].concat();
         let record = record(&bench_uri(uri, &flags).run().expect(0, uri).text());
         let job = &record["jobs"][0];
         assert!(job["read"]["total_ios"].as_u64().is_some_and(|count| count > 100), "{job}");
@@ -222,7 +222,7 @@ fn what_is_sent_without_a_copy_arrives_whole() {
         }
     }
     // Peers that take nothing more do not keep the target.
-    let flags = ["--bs", "128k", "--iodepth", "64", "--runtime", "600s"];
+    let flags = ["--bs", "128k", "--depth", "64", "--duration", "600s"];
     let loads = [&nvme, &iscsi].map(|uri| bench_uri(uri, &flags).start());
     sleep(Duration::from_millis(400));
     loads.iter().for_each(|load| load.signal("STOP"));
@@ -239,7 +239,7 @@ fn what_is_sent_without_a_copy_arrives_whole() {
 #[test]
 fn a_load_that_is_interrupted_says_what_it_has_measured() {
     let (target, address) = serve("nqn.2026-11.local.afar:disk=memory:16MiB", "127.0.0.1:0");
-    let load = bench(&address, &["--iodepth", "4", "--runtime", "600s"]).start();
+    let load = bench(&address, &["--depth", "4", "--duration", "600s"]).start();
     sleep(Duration::from_millis(300));
     load.signal_group("INT");
     let ended = load.wait().expect(0, "afar bench");
@@ -260,7 +260,7 @@ fn a_load_that_is_interrupted_says_what_it_has_measured() {
 #[test]
 fn a_pause_of_the_target_is_in_the_latencies() {
     let (target, address) = serve("nqn.2026-11.local.afar:disk=memory:16MiB", "127.0.0.1:0");
-    let flags = ["--rate_iops", "1k", "--spacing", "even", "--runtime", "3s", "--iodepth", "8"];
+    let flags = ["--rate-iops", "1k", "--spacing", "even", "--duration", "3s", "--depth", "8"];
     let load = bench(&address, &flags).start();
     sleep(Duration::from_millis(1000));
     target.signal("STOP");
@@ -290,7 +290,7 @@ fn a_subsystem_that_is_not_there_can_be_looked_for() {
 fn an_idle_target_does_nothing() {
     let (target, address) = serve("nqn.2026-11.local.afar:disk=memory:16MiB", "127.0.0.1:0");
     // It has been at work, and its host is still there.
-    bench(&address, &["--number_ios", "1000"]).run().expect(0, "afar bench");
+    bench(&address, &["--requests", "1000"]).run().expect(0, "afar bench");
     sleep(Duration::from_millis(200));
     let read = |file: &str| {
         std::fs::read_to_string(format!("/proc/{}/{file}", target.pid())).expect("it is there")
@@ -315,7 +315,7 @@ fn an_idle_target_does_nothing() {
 fn a_file_that_grows_is_larger_to_hosts_after_a_hangup() {
     let disk = Disk::new("grows");
     let (target, address) = serve(&disk.uri(), "127.0.0.1:0");
-    let beyond = ["--offset", "64m", "--number_ios", "10"];
+    let beyond = ["--offset", "64m", "--requests", "10"];
     bench(&address, &beyond).run().expect(2, "beyond the end");
     let file = std::fs::File::options().write(true).open(&disk.0).expect("it is there");
     file.set_len(128 << 20).expect("it can grow");
@@ -341,7 +341,7 @@ fn what_cannot_be_is_said_in_one_sentence() {
         (&["serve", "a=null:", "--nvme", "192.0.2.1:4420"], 1, "listen for NVMe/TCP hosts"),
         (&["bench", "null:", "--bs", "1000"], 2, "multiples of 512 B"),
         (&["bench", "null:", "--verify"], 2, "only read"),
-        (&["bench", "null:", "--rate_iops", "fast"], 2, "5000, 5k or 1.5M"),
+        (&["bench", "null:", "--rate-iops", "fast"], 2, "5000, 5k or 1.5M"),
         (&["bench", "file:/etc/hostname", "--rw", "randwrite"], 2, "--overwrite"),
         (&["bench", "nvme+tcp://127.0.0.1:1/nqn.x:y"], 1, "Connection refused"),
     ];

@@ -184,7 +184,7 @@ fn what_is_only_read_is_not_written() {
     let (running, ready) = launch(&format!("{}?readonly", of(&path)), &[]).serve();
     let at = format!("nvme+tcp://{}/{NQN}", ready.nvme[0]);
     let bench = |rw: &str| {
-        let words = [AFAR, "bench", &at, "--rw", rw, "--number_ios", "10"];
+        let words = [AFAR, "bench", &at, "--rw", rw, "--requests", "10"];
         Launch::new(words).run()
     };
     bench("randread").expect(0, "reads");
@@ -210,7 +210,7 @@ fn what_must_be_proved_cannot_be_had_by_another_door() {
         let (running, ready) = Launch::new([AFAR, "serve", &file.display().to_string()]).serve();
         let address = ready.nvme[0].to_string();
         let at = format!("nvme+tcp://{address}/{NQN}");
-        let load = Launch::new([AFAR, "bench", &at, "--number_ios", "10"]).run();
+        let load = Launch::new([AFAR, "bench", &at, "--requests", "10"]).run();
         load.expect(status, "a host that has proved nothing");
         let found = Launch::new([AFAR, "discover", &address]).run().expect(0, "discover").text();
         assert_eq!(found.contains(NQN), status == 0, "{found}");

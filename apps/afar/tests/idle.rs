@@ -28,7 +28,7 @@ fn an_idle_server_sleeps() {
     std::fs::write(&file, text).expect("it can be written");
     let (running, ready) = Launch::new([AFAR, "serve", &file.display().to_string()]).serve();
     let uri = format!("nvme+tcp://{}/{NQN}/1", ready.nvme[0]);
-    assert_eq!(Launch::new([AFAR, "bench", &uri, "--number_ios", "50"]).run().status, 0);
+    assert_eq!(Launch::new([AFAR, "bench", &uri, "--requests", "50"]).run().status, 0);
     let used_in_a_while = || {
         let now = || of_process(running.pid()).expect("it runs");
         let before = now();
@@ -39,7 +39,7 @@ fn an_idle_server_sleeps() {
         |used: &Usage| used.voluntary_switches == 0 && used.processor_ns() <= PROCESSOR_NS_MAX;
     let mut whiles = (0..WHILES).map(|_| used_in_a_while());
     assert!(whiles.any(|used| is_quiet(&used)), "it never slept: {:?}", used_in_a_while());
-    assert_eq!(Launch::new([AFAR, "bench", &uri, "--number_ios", "50"]).run().status, 0);
+    assert_eq!(Launch::new([AFAR, "bench", &uri, "--requests", "50"]).run().status, 0);
     drop(running);
     let _gone = std::fs::remove_file(file);
 }

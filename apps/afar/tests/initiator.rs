@@ -69,15 +69,15 @@ fn what_is_written_is_read_whatever_its_size() {
             if has_digests { &["--header-digest", "--data-digest"] } else { &[] };
         // With its data, with more of it unasked, with some that is asked for, in several parts.
         for bytes in ["512", "4KiB", "64KiB", "128KiB", "1MiB", "4MiB"] {
-            let more = ["--bs", bytes, "--iodepth", "4", "--numjobs", "2", "--number_ios", "200"];
+            let more = ["--bs", bytes, "--depth", "4", "--threads", "2", "--requests", "200"];
             let found = verified(&portal.uri(), &[&more, digests].concat());
             let job = &found["jobs"][0];
             let count = |way: &str| job[way]["total_ios"].as_u64().expect("a number");
             assert_eq!(count("read") + count("write"), 400, "{bytes}");
         }
-        let words = ["bench", &portal.uri(), "--rw", "randtrim", "--number_ios", "500"];
+        let words = ["bench", &portal.uri(), "--rw", "randtrim", "--requests", "500"];
         afar(&[&words, digests].concat()).run().expect(0, "trims");
-        let words = ["bench", &portal.uri(), "--rw", "randwrite", "--fua", "--number_ios", "500"];
+        let words = ["bench", &portal.uri(), "--rw", "randwrite", "--fua", "--requests", "500"];
         afar(&[&words, digests].concat()).run().expect(0, "forced writes");
     }
 }
@@ -102,7 +102,7 @@ fn both_ends_prove_who_they_are() {
     let file = ["--chap-secret", secret.to_str().expect("paths here are text")];
     let load = |uri: &str, more: &[&str]| {
         // tgt says that it has other algorithms, and does not know their answers.
-        let words = ["bench", uri, "--number_ios", "100", "--chap-algs", "MD5"];
+        let words = ["bench", uri, "--requests", "100", "--chap-algs", "MD5"];
         afar(&[&words, more].concat())
     };
     load(&uri, &file).run().expect(0, "a secret in a file");
@@ -127,8 +127,8 @@ fn a_target_that_is_killed_is_found_again() {
     let test = "a_target_that_is_killed_is_found_again";
     let Some(mut portal) = Portal::start(test, PLAIN) else { return };
     let uri = portal.uri();
-    let words = ["bench", &uri, "--rw", "randrw", "--verify", "--iodepth", "8", "--runtime", "3s"];
-    let more = ["--ctrl_loss_tmo", "60s", "--json", "-"];
+    let words = ["bench", &uri, "--rw", "randrw", "--verify", "--depth", "8", "--duration", "3s"];
+    let more = ["--ctrl-loss-tmo", "60s", "--json", "-"];
     let running = afar(&[&words[..], &more].concat()).start();
     for _ in 0..2 {
         sleep(Duration::from_millis(700));
@@ -144,7 +144,7 @@ fn a_target_that_is_killed_is_found_again() {
 fn a_target_that_is_silent_is_lost() {
     let test = "a_target_that_is_silent_is_lost";
     let Some(portal) = Portal::start(test, PLAIN) else { return };
-    let words = ["bench", &portal.uri(), "--iodepth", "4", "--runtime", "60s"];
+    let words = ["bench", &portal.uri(), "--depth", "4", "--duration", "60s"];
     let running = afar(&words).start();
     sleep(Duration::from_millis(500));
     portal.running().signal("STOP");

@@ -56,7 +56,7 @@ fn whole_runs(runs: &Path) -> BTreeMap<String, String> {
 #[test]
 fn a_figure_is_a_table_a_record_and_a_picture() {
     let directory = Directory::new("whole");
-    let launch = directory.launch("guz-fig7", &["--runtime", "60ms"]);
+    let launch = directory.launch("guz-fig7", &["--duration", "60ms"]);
     let ended = launch.run().expect(0, "afar reproduce");
     ended.leaves_nothing("afar reproduce");
     let shown = ended.text();
@@ -85,7 +85,7 @@ fn a_figure_is_a_table_a_record_and_a_picture() {
 #[test]
 fn stages_are_parts_of_a_read_over_each_way() {
     let directory = Directory::new("stages");
-    let launch = directory.launch("guz-fig8", &["--runtime", "60ms", "--json", "-"]);
+    let launch = directory.launch("guz-fig8", &["--duration", "60ms", "--json", "-"]);
     let ended = launch.run().expect(0, "guz-fig8");
     ended.leaves_nothing("guz-fig8");
     let record = record(&ended.text());
@@ -114,7 +114,7 @@ fn the_other_figures_are_measured_too() {
     let figures =
         [("guz-fig2", "iops", 7), ("guz-fig3", "host_use", 6), ("guz-fig6", "latency", 9)];
     for (figure, measured, count) in figures {
-        let launch = directory.launch(figure, &["--runtime", "60ms", "--json", "-"]);
+        let launch = directory.launch(figure, &["--duration", "60ms", "--json", "-"]);
         let ended = launch.run().expect(0, figure);
         ended.leaves_nothing(figure);
         let record = record(&ended.text());
@@ -126,7 +126,7 @@ fn the_other_figures_are_measured_too() {
         }
         assert!(!record["verdicts"].as_array().expect("a list").is_empty(), "{record}");
     }
-    let launch = directory.launch("guz-fig5", &["--runtime", "60ms", "--quiet"]);
+    let launch = directory.launch("guz-fig5", &["--duration", "60ms", "--quiet"]);
     let ended = launch.run().expect(0, "guz-fig5");
     assert_eq!((ended.text().as_str(), ended.stderr.as_str()), ("", ""));
     let record = record(&directory.read("guz-fig5.json"));
@@ -139,7 +139,7 @@ fn the_other_figures_are_measured_too() {
 #[test]
 fn the_ladder_is_climbed_in_networks_of_its_own() {
     let directory = Directory::new("ladder");
-    let launch = directory.launch("klimovic-fig3", &["--runtime", "60ms", "--json", "-"]);
+    let launch = directory.launch("klimovic-fig3", &["--duration", "60ms", "--json", "-"]);
     let ended = launch.run();
     let whys = ["only root may", "is not on PATH", "make networks"];
     if whys.iter().any(|why| ended.stderr.contains(why)) {
@@ -165,7 +165,7 @@ fn the_ladder_is_climbed_in_networks_of_its_own() {
 #[test]
 fn a_drive_is_shared_by_writers_and_by_readers() {
     let directory = Directory::new("sharing");
-    let launch = directory.launch("klimovic-sharing", &["--runtime", "300ms", "--json", "-"]);
+    let launch = directory.launch("klimovic-sharing", &["--duration", "300ms", "--json", "-"]);
     let ended = launch.run().expect(0, "klimovic-sharing");
     ended.leaves_nothing("klimovic-sharing");
     let record = record(&ended.text());
@@ -221,7 +221,7 @@ fn runs_of_programs_are_kept_and_not_made_twice() {
 #[test]
 fn ctrl_c_keeps_what_was_measured_and_leaves_no_target() {
     let directory = Directory::new("interrupted");
-    let launch = directory.launch("guz-fig2", &["--runtime", "600ms"]).start();
+    let launch = directory.launch("guz-fig2", &["--duration", "600ms"]).start();
     // The first mix has been measured over all ways, and another has begun.
     sleep(Duration::from_millis(4_000));
     launch.signal_group("INT");

@@ -61,7 +61,7 @@ impl Target {
 
     fn serves(&self, namespace: u32) -> bool {
         let uri = format!("nvme+tcp://{}/{NQN}/{namespace}", self.address);
-        let load = ["--rw", "randrw", "--iodepth", "8", "--number_ios", "500", "--verify"];
+        let load = ["--rw", "randrw", "--depth", "8", "--requests", "500", "--verify"];
         Launch::new([&[AFAR, "bench", &uri], &load[..]].concat()).run().status == 0
     }
 

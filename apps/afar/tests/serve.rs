@@ -66,7 +66,7 @@ impl Target {
     }
 
     fn reads(&self, namespace: u32, flags: &[&str]) -> bool {
-        self.bench(namespace, &[&["--number_ios", "10"], flags].concat()).run().status == 0
+        self.bench(namespace, &[&["--requests", "10"], flags].concat()).run().status == 0
     }
 
     // Says that the file is another, and waits until that has come to something.
@@ -130,9 +130,9 @@ fn namespaces_come_go_and_grow_under_load() {
     let file = File::new("reload", &of(&[(1, "memory:16MiB"), (2, "null:1GiB")]));
     let target = Target::start(&file);
     let load = target
-        .bench(1, &["--rw", "randrw", "--iodepth", "8", "--verify", "--runtime", "600s"])
+        .bench(1, &["--rw", "randrw", "--depth", "8", "--verify", "--duration", "600s"])
         .start();
-    let doomed = target.bench(2, &["--iodepth", "8", "--runtime", "600s"]).start();
+    let doomed = target.bench(2, &["--depth", "8", "--duration", "600s"]).start();
     let busy = |target: &Target, id: u32| {
         let id = format!("namespace=\"{id}\"");
         sum(&target.metrics(), "afar_namespace_commands_total", &[&id]) > 1000.0
@@ -197,7 +197,7 @@ fn subsystems_come_and_go_and_are_discovered() {
     assert_eq!((&entry["subsystem"], &entry["transport"]), (&NQN.into(), &"tcp".into()));
     let port = target.nvme.rsplit(':').next().expect("it has a port");
     assert_eq!((&entry["address"], &entry["port"]), (&"127.0.0.1".into(), &port.into()));
-    let load = target.bench(1, &["--runtime", "600s"]).start();
+    let load = target.bench(1, &["--duration", "600s"]).start();
     sleep(Duration::from_millis(300));
     file.write(&format!("{FIXED}{disk}{other}"));
     target.reload(|target| target.found()["record_count"] == 3, "a subsystem comes");
@@ -228,7 +228,7 @@ fn metrics_count_what_a_load_says() {
     let disks = subsystem("disk", &[(1, "memory:16MiB"), (7, "null:1MiB")]);
     let file = File::new("metrics", &format!("{FIXED}{disks}"));
     let target = Target::start(&file);
-    let flags = ["--rw", "randrw", "--numjobs", "2", "--iodepth", "4", "--number_ios", "5000"];
+    let flags = ["--rw", "randrw", "--threads", "2", "--depth", "4", "--requests", "5000"];
     let ended = target.bench(1, &flags).run().expect(0, "afar bench");
     let job = &record(&ended.text())["jobs"][0];
     let metrics = target.metrics();
@@ -294,7 +294,7 @@ fn is_well_formed(metrics: &str) {
 fn top_shows_what_is_done() {
     let file = File::new("top", &format!("{FIXED}{}", subsystem("disk", &[(1, "memory:1MiB")])));
     let target = Target::start(&file);
-    let load = target.bench(1, &["--iodepth", "4", "--runtime", "600s"]).start();
+    let load = target.bench(1, &["--depth", "4", "--duration", "600s"]).start();
     sleep(Duration::from_millis(300));
     let top = |flags: &[&str]| {
         let words = [&[AFAR, "top", &target.metrics, "--once", "--interval", "500ms"], flags];

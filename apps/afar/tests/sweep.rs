@@ -142,7 +142,7 @@ fn an_interrupted_sweep_says_so_and_goes_on() {
     let before = experiment.rows().len();
     let (cells, runs) = (cell_count(), 2 * cell_count());
     assert!((1..runs).contains(&before), "{before}");
-    let plan = experiment.run(&["--print"], 0).text();
+    let plan = experiment.run(&["--dry-run"], 0).text();
     let first = format!("{cells} cells in 2 blocks: {runs} runs, {before} of them done\n");
     assert!(plan.starts_with(&first), "{plan}");
     assert!(plan.contains("time left: about "), "{plan}");

@@ -51,7 +51,7 @@ fn results_follow_from_the_seed_and_the_size() {
         assert_eq!(line(&run(job), name).1, checksum, "{job:?}");
         let seed = [job, &["--seed", "2"]].concat();
         assert_ne!(line(&run(&seed), name).1, checksum, "{job:?}");
-        let repeated = run(&[job, &["--repeat", "3"]].concat());
+        let repeated = run(&[job, &["--repetitions", "3"]].concat());
         assert!(repeated.text().contains(" s (median of 3), "), "{}", repeated.text());
         assert_eq!(line(&repeated, name).1, checksum, "{job:?}");
     }
@@ -127,7 +127,7 @@ fn peak_kib(flags: &[&str]) -> i64 {
 }
 
 fn record(flags: &[&str]) -> Run<WorkloadResults> {
-    let ended = run(&[flags, &["--json", "-", "--repeat", "2", "--seed", "9"]].concat());
+    let ended = run(&[flags, &["--json", "-", "--repetitions", "2", "--seed", "9"]].concat());
     Run::from_json(&ended.text()).expect("it is nothing but a record")
 }
 
@@ -206,7 +206,7 @@ fn queries_answer_the_same_on_far_memory() {
     for query in ["2a", "3a"] {
         let flags = ["sql", "--query", query, "--size", "16MiB", "--python", python];
         let (_, checksum) = line(&run(&flags), "sql");
-        let other = [&flags[..], &["--seed", "2", "--repeat", "3"]].concat();
+        let other = [&flags[..], &["--seed", "2", "--repetitions", "3"]].concat();
         let other = run(&other);
         assert!(other.text().contains(" s (median of 3), "), "{}", other.text());
         assert_ne!(line(&other, "sql").1, checksum, "query {query}");
@@ -275,7 +275,7 @@ fn bad_input_is_one_sentence() {
         (&["kv", "--server", "redis", "--port", "0"], 2, port),
         (&["pagerank", "--threads", "2"], 2, "--threads 2: --variant single is one thread"),
         (&["als", "--rank", "0"], 2, "--rank: 0 is not in 1..=128"),
-        (&["sort", "--repeat", "0"], 2, "--repeat: 0 is not in"),
+        (&["sort", "--repetitions", "0"], 2, "--repetitions: 0 is not in"),
         (&["sql", "--python", "/no/python"], 3, "/no/python: there is no such program; install"),
         (&["sort", "--json", "/no/such/directory/x"], 2, "open /no/such/directory/x for writing"),
     ];

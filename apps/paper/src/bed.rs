@@ -128,7 +128,7 @@ impl Bed {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let jobs = u16::try_from((processors / 2).clamp(1, JOBS_MAX)).unwrap_or(1);
         let [runtime, ramp] = if flags.quick { [2_000, 300] } else { [5_000, 1_000] };
-        let runtime = flags.runtime.unwrap_or_else(|| Duration::from_ms(runtime));
+        let runtime = flags.duration.unwrap_or_else(|| Duration::from_ms(runtime));
         let mut bed = Self {
             session,
             drive,

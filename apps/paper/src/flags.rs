@@ -47,5 +47,5 @@ pub(crate) struct Options {
 
     /// How long each load runs
     #[arg(long, value_name = "TIME", hide = true)]
-    pub(crate) runtime: Option<Duration>,
+    pub(crate) duration: Option<Duration>,
 }

@@ -56,7 +56,7 @@ pub struct SweepFlags {
 
     /// Print what would be run, with every setting, and how long that may take; run nothing
     #[arg(long)]
-    pub(crate) print: bool,
+    pub(crate) dry_run: bool,
 }
 
 const NOTES: &str = r#"Example of a file:

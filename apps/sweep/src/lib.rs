@@ -74,7 +74,7 @@ pub fn sweep(flags: &SweepFlags) -> Result<ExitCode, Failure> {
     }
     let directory = flags.output.clone().unwrap_or_else(|| beside(&flags.experiment));
     let header = Header { allow_unmanaged: flags.allow_unmanaged, ..header(&sweep, text, &cells) };
-    if flags.print {
+    if flags.dry_run {
         let known = directory.join(journal::HEADER).exists();
         let rows = if known { open(&directory, &header)?.rows } else { Vec::new() };
         terminal::answer(&match &flags.find {

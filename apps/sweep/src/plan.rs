@@ -1,4 +1,4 @@
-//! `--print`: what a sweep would run, with every setting resolved, and how long that may take.
+//! `--dry-run`: what a sweep would run, with every setting resolved, and how long that may take.
 
 use super::file::Sweep;
 use super::find;

@@ -65,8 +65,8 @@ const fn store(kind: Kind, keys: u64, operations: u64, is_zipf: bool) -> Load {
 const PAIRS: [(&str, Load); 12] = [
     ("wordcount 64 MiB", Load::Job(&["wordcount", "--size=64MiB"])),
     ("wordcount 128 MiB", Load::Job(&["wordcount", "--size=128MiB"])),
-    ("sort 64 MiB", Load::Job(&["sort", "--size=64MiB", "--repeat=3"])),
-    ("sort 128 MiB", Load::Job(&["sort", "--size=128MiB", "--repeat=2"])),
+    ("sort 64 MiB", Load::Job(&["sort", "--size=64MiB", "--repetitions=3"])),
+    ("sort 128 MiB", Load::Job(&["sort", "--size=128MiB", "--repetitions=2"])),
     ("als 64 MiB", Load::Job(&["als", "--size=64MiB", "--iterations=4"])),
     ("als 128 MiB", Load::Job(&["als", "--size=128MiB", "--iterations=2"])),
     ("pagerank 64 MiB", Load::Job(&["pagerank", "--size=64MiB", "--iterations=6"])),

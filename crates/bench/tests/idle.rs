@@ -31,8 +31,8 @@ fn load(afar: &Path, ready: &Ready) {
     let iscsi = format!("iscsi://{}/{IQN}/0", ready.iscsi[0]);
     for uri in [nvme, iscsi] {
         let mut bench = Command::new(afar);
-        bench.args(["bench", &uri, "--quiet", "--rw", "randrw", "--number_ios", "20000"]);
-        let ended = bench.args(["--iodepth", "16"]).output().expect("it can be started");
+        bench.args(["bench", &uri, "--quiet", "--rw", "randrw", "--requests", "20000"]);
+        let ended = bench.args(["--depth", "16"]).output().expect("it can be started");
         assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
     }
 }

@@ -89,9 +89,9 @@ mod tests {
         let told = |unknown, text| negative(Some(unknown), line(text));
         let pair = |flag: &str, value: &str| Some((flag.to_owned(), value.to_owned()));
         // clap names the first letter of what it takes for flags.
-        assert_eq!(told("-5", "afar bench x --runtime -5s"), pair("--runtime", "-5s"));
+        assert_eq!(told("-5", "afar bench x --duration -5s"), pair("--duration", "-5s"));
         assert_eq!(told("-1", "afar load kv -n -1"), pair("-n", "-1"));
-        assert_eq!(told("-x", "afar bench --runtime -x"), None);
+        assert_eq!(told("-x", "afar bench --duration -x"), None);
         assert_eq!(told("-5", "afar bench -5"), None);
         assert_eq!(negative(None, line("afar")), None);
     }

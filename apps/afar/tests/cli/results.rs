@@ -113,7 +113,7 @@ fn memory_that_is_given_back_does_not_count_twice() {
     let scratch = Scratch::new("cli");
     let json = scratch.join("run.json");
     // Three buffers, one after another, of a size that allocators give back at once.
-    let sort = ["--", AFAR, "workload", "sort", "--size", "32MiB", "--repeat", "3"];
+    let sort = ["--", AFAR, "workload", "sort", "--size", "32MiB", "--repetitions", "3"];
     for local in ["100%", "90%"] {
         let flags = ["--local", local, "--json", text(&json)];
         if run("peak", flags.iter().chain(&sort)).is_none() {

@@ -110,7 +110,7 @@ fn a_terminal_has_colours_unless_the_user_wants_none() {
 
 #[test]
 fn progress_is_shown_unless_the_user_wants_none() {
-    let repeated = ["--load", "30%", "--repetitions", "3", "-j", "1"];
+    let repeated = ["--load", "30%", "--repetitions", "3", "-t", "1"];
     let said = stderr(&sim(&repeated));
     let runs: Vec<&str> = said.lines().filter(|line| line.starts_with("run ")).collect();
     assert_eq!(runs.len(), 3, "a line for each run: {said}");

@@ -122,7 +122,7 @@ impl Network {
     pub(crate) fn bench(&self, rw: &str) -> bool {
         let uri = format!("nvme+tcp://{HERE}:4420/{}", crate::NQN);
         let way = format!("--rw={rw}");
-        let words = [AFAR, "bench", &uri, &way, "--bs=4k", "--number_ios=16", "--quiet"];
+        let words = [AFAR, "bench", &uri, &way, "--bs=4k", "--requests=16", "--quiet"];
         let bench = Launch::new(self.inside().iter().chain(&words)).limit(limit()).start();
         bench.wait().status == 0
     }

@@ -27,12 +27,12 @@ pub(crate) fn records(directory: &Path) -> Vec<PathBuf> {
     all.extend([faults(directory, 3_000), sweep_directory(directory), sim_directory(directory)]);
     all.extend(plans(directory));
     let made: [(&str, &[&str]); 4] = [
-        ("sort", &["workload", "sort", "--size", "1MiB", "--repeat", "3"]),
+        ("sort", &["workload", "sort", "--size", "1MiB", "--repetitions", "3"]),
         (
             "disk",
-            &["bench", "memory:16MiB", "--rw", "randrw", "--number_ios", "2000", "--iodepth", "4"],
+            &["bench", "memory:16MiB", "--rw", "randrw", "--requests", "2000", "--depth", "4"],
         ),
-        ("curve", &["bench", "memory:16MiB", "--runtime", "1s", "--sweep=2000,4000"]),
+        ("curve", &["bench", "memory:16MiB", "--duration", "1s", "--sweep=2000,4000"]),
         ("sim", &["sim", "--topology", "single-switch", "--hosts", "4", "--flows", "200"]),
     ];
     all.extend(made.map(|(name, words)| written(directory, name, words)));

@@ -11,7 +11,7 @@ fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
 
 #[test]
 fn every_figure_of_several_runs_has_its_interval() {
-    let said = answer(&with(&["--repetitions", "6", "--jobs", "2"]));
+    let said = answer(&with(&["--repetitions", "6", "--threads", "2"]));
     let all = said.lines().find(|line| line.starts_with("all")).expect("a line for all flows");
     assert!(all.contains("1200") && all.matches('[').count() == 4, "{all}");
     // Of 200 flows the last of a thousand is only the slowest.
@@ -19,7 +19,7 @@ fn every_figure_of_several_runs_has_its_interval() {
     assert!(said.contains("the middle of 6 independent runs"), "{said}");
     let one = answer(&QUICK);
     assert!(one.contains("n too small: 1 of at least 6 runs; add --repetitions 6"), "{one}");
-    let record = json(&with(&["--repetitions", "6", "--jobs", "1"]));
+    let record = json(&with(&["--repetitions", "6", "--threads", "1"]));
     let mean = &record["figures"]["steady"]["slowdown"]["mean"];
     let [low, high] = ["low", "high"].map(|end| mean["interval"][end].as_f64().expect("an end"));
     let middle = record["figures"]["slowdown"]["mean"].as_f64().expect("a mean");

@@ -45,7 +45,7 @@ fn a_sweep_gives_the_same_bytes_on_one_thread_and_two_and_after_an_interruption(
     let run = |name: &str, jobs: &str| {
         let directory = scratch(name);
         let output = directory.display().to_string();
-        let said = answer(&[&path, "-o", &output, "--jobs", jobs]);
+        let said = answer(&[&path, "-o", &output, "--threads", jobs]);
         (directory, said.lines().filter(|line| !line.contains(&output)).collect::<String>())
     };
     for name in ["one-thread", "two-threads"] {

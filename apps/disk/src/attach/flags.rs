@@ -37,7 +37,7 @@ pub struct AttachFlags {
 
     /// How long there may be no way before every request fails [default: 600s; 120s over iSCSI];
     /// where it is given, also how long a target is looked for that is not there yet
-    #[arg(long, value_name = "TIME", help_heading = PATHS, alias = "ctrl_loss_tmo")]
+    #[arg(long, value_name = "TIME", help_heading = PATHS)]
     pub(crate) ctrl_loss_tmo: Option<Duration>,
 
     /// Longest pause between two attempts to connect again; the first is a tenth of a second, each

@@ -24,7 +24,7 @@ pub(crate) enum BenchError {
          supported; write one of these, or a disk of this machine, e.g. file:/PATH"
     )]
     Scheme(String),
-    #[error("--rate_iops {0}: give requests per second, above 0: 5000, 5k or 1.5M")]
+    #[error("--rate-iops {0}: give requests per second, above 0: 5000, 5k or 1.5M")]
     Rate(String),
     #[error("--sweep={0}: give rates in requests per second, above 0: --sweep=10k,20k,40k")]
     Sweep(String),
@@ -61,7 +61,7 @@ pub(crate) enum BenchError {
     Connect { name: String, source: HostError },
     #[error(transparent)]
     Unserved(#[from] Unserved),
-    #[error("{name}: it takes {queues} queues, not --numjobs {jobs}")]
+    #[error("{name}: it takes {queues} queues, not --threads {jobs}")]
     Queues { name: String, jobs: u16, queues: u16 },
     #[error(
         "no disk is named; write filename=FILE or a URI, or name one: afar bench URI --job FILE"

@@ -13,9 +13,9 @@ use workload::Spacing;
 
 /// Load a disk, here or over the network, and time its answers
 ///
-/// The words are fio's, and so are job files. In a closed loop (the default) each job keeps
-/// --iodepth requests under way.
-/// With --rate_iops requests arrive by themselves, and the time of each begins at its arrival, so
+/// The words are fio's or have those of fio beside them, and job files are fio's. In a closed loop (the default) each job keeps
+/// --depth requests under way.
+/// With --rate-iops requests arrive by themselves, and the time of each begins at its arrival, so
 /// that a disk that pauses is late for all that arrived meanwhile.
 #[derive(Debug, Args)]
 #[command(after_help = NOTES)]
@@ -66,8 +66,8 @@ pub struct BenchFlags {
     pub(crate) fsync: Option<u32>,
 
     /// Which places requests at random go to: random (all alike) or zipf:SKEW
-    #[arg(long = "random_distribution", value_name = "HOW", default_value = "random")]
-    #[arg(value_parser = skew, help_heading = REQUESTS)]
+    #[arg(long, visible_alias = "random_distribution", value_name = "HOW")]
+    #[arg(default_value = "random", value_parser = skew, help_heading = REQUESTS)]
     pub(crate) random_distribution: Skew,
 
     /// Write blocks that say where and when they were written, and check every block that is read:
@@ -77,7 +77,8 @@ pub struct BenchFlags {
     pub(crate) verify: bool,
 
     /// Whether what --verify has written is all read in the end, which is not timed: 0 or 1
-    #[arg(long = "do_verify", value_name = "NUMBER", default_value_t = 1, requires = "verify")]
+    #[arg(long, visible_alias = "do_verify", value_name = "NUMBER", default_value_t = 1)]
+    #[arg(requires = "verify")]
     #[arg(value_parser = clap::value_parser!(u8).range(0..=1), help_heading = REQUESTS)]
     pub(crate) do_verify: u8,
 
@@ -96,17 +97,18 @@ pub struct BenchFlags {
     pub(crate) seed: u64,
 
     /// Requests under way in each job [default: 1; 64 in a sweep]
-    #[arg(long, value_name = "NUMBER", help_heading = PACE)]
+    #[arg(long, visible_alias = "iodepth", value_name = "NUMBER", help_heading = PACE)]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=4095))]
-    pub(crate) iodepth: Option<u16>,
+    pub(crate) depth: Option<u16>,
 
     /// Threads, each with a queue (over iSCSI, a session) of its own
-    #[arg(long, value_name = "NUMBER", default_value_t = 1, help_heading = PACE)]
-    #[arg(value_parser = clap::value_parser!(u16).range(1..=64))]
-    pub(crate) numjobs: u16,
+    #[arg(long, short, visible_alias = "numjobs", value_name = "NUMBER", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=64), help_heading = PACE)]
+    pub(crate) threads: u16,
 
     /// Requests per second of all jobs, in an open loop: 5000, 5k, 1.5M
-    #[arg(long = "rate_iops", value_name = "NUMBER", group = ARRIVALS, help_heading = PACE)]
+    #[arg(long, visible_alias = "rate_iops", value_name = "NUMBER")]
+    #[arg(group = ARRIVALS, help_heading = PACE)]
     pub(crate) rate_iops: Option<String>,
 
     /// The same in bytes per second: 100m
@@ -121,18 +123,20 @@ pub struct BenchFlags {
     pub(crate) spacing: Spacing,
 
     /// How long to make requests, in seconds, or 250ms, 10m, 1h [default: 10s, or until
-    /// --number_ios have been made; 3s for each point of a sweep]
-    #[arg(long, value_name = "TIME", value_parser = time, help_heading = PACE)]
-    pub(crate) runtime: Option<Duration>,
+    /// --requests have been made; 3s for each point of a sweep]
+    #[arg(long, short, visible_alias = "runtime", value_name = "TIME")]
+    #[arg(value_parser = time, help_heading = PACE)]
+    pub(crate) duration: Option<Duration>,
 
     /// Requests of this time at the beginning are not counted [default: 0ms; 300ms in a sweep]
-    #[arg(long = "ramp_time", value_name = "TIME", value_parser = time, help_heading = PACE)]
-    pub(crate) ramp_time: Option<Duration>,
+    #[arg(long, visible_alias = "ramp_time", value_name = "TIME")]
+    #[arg(value_parser = time, help_heading = PACE)]
+    pub(crate) warm_up: Option<Duration>,
 
     /// How many requests each job makes at most
-    #[arg(long = "number_ios", value_name = "NUMBER", help_heading = PACE)]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) number_ios: Option<u64>,
+    #[arg(long, short = 'n', visible_alias = "number_ios", value_name = "NUMBER")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..), help_heading = PACE)]
+    pub(crate) requests: Option<u64>,
 
     /// Look for answers without sleeping for this long, where that has paid the last time
     #[arg(long, value_name = "TIME", default_value = "0us", help_heading = PACE)]
@@ -148,7 +152,7 @@ pub struct BenchFlags {
 
     /// How long to try to connect again when a connection was lost; requests that were under way
     /// are uncertain then, and counted apart
-    #[arg(long = "ctrl_loss_tmo", value_name = "TIME", default_value = "0s", help_heading = WIRE)]
+    #[arg(long, value_name = "TIME", default_value = "0s", help_heading = WIRE)]
     pub(crate) ctrl_loss_tmo: Duration,
 
     /// Who this host says it is over NVMe/TCP
@@ -172,8 +176,8 @@ pub struct BenchFlags {
     #[arg(value_parser = direct)]
     pub(crate) direct: u8,
 
-    /// Run until --runtime has passed, which a load of flags always does
-    #[arg(long = "time_based", requires = "runtime", help_heading = FIO)]
+    /// Run until --duration has passed, which a load of flags always does
+    #[arg(long, visible_alias = "time_based", requires = "duration", help_heading = FIO)]
     pub(crate) time_based: bool,
 
     /// Find the curve of latency against load: what a closed loop reaches, then requests that
@@ -181,7 +185,7 @@ pub struct BenchFlags {
     /// rates: --sweep=10k,20k,40k
     #[arg(long, value_name = "RATES", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "", group = ARRIVALS, help_heading = SWEEP)]
-    #[arg(conflicts_with_all = ["number_ios", "verify"])]
+    #[arg(conflicts_with_all = ["requests", "verify"])]
     pub(crate) sweep: Option<String>,
 
     /// Write a row for each point, with units in the names of columns; - is standard output
@@ -224,7 +228,7 @@ Exit status: 0 every request was answered, with the right bytes; 1 some were not
 be reached; 2 bad usage; 130 a sweep was interrupted, and its points until then are written.
 
 Example: afar bench nvme+tcp://10.0.0.2/nqn.2026-11.local.afar:0923dd2db942:disk \\
-           --iodepth 32 --runtime 30s";
+           --depth 32 --duration 30s";
 
 // As fio reads it; KiB, which fio reads as 1000, is 1024 as in every command.
 fn size(text: &str) -> Result<Bytes, String> {
@@ -291,10 +295,10 @@ mod tests {
         for (text, ms) in [("5", 5_000), ("10m", 600_000), ("1h", 3_600_000), ("250ms", 250)] {
             let given = flags(&["--runtime", text, "--ramp_time", text]).expect(text);
             let wanted = Some(Duration::from_ms(ms));
-            assert_eq!((given.runtime, given.ramp_time), (wanted, wanted), "{text}");
+            assert_eq!((given.duration, given.warm_up), (wanted, wanted), "{text}");
         }
         let half = flags(&["--runtime", "1.5s"]).expect("parts of a unit");
-        assert_eq!(half.runtime, Some(Duration::from_ms(1_500)));
+        assert_eq!(half.duration, Some(Duration::from_ms(1_500)));
         let words = ["--direct=1", "--time_based", "--runtime=5", "--name=job1"];
         assert_eq!(flags(&words).expect("fio's").name, "job1");
     }
@@ -308,7 +312,7 @@ mod tests {
             (&["--runtime", "soon"], "write a whole one, e.g. 10s"),
             (&["--random_distribution", "pareto"], "\"pareto\" is no distribution; write"),
             (&["--filename", "/dev/x"], "cannot be used with"),
-            (&["--time_based"], "--runtime"),
+            (&["--time_based"], "--duration"),
         ] {
             let error = flags(words).expect_err("it cannot be");
             assert!(error.contains(wanted), "{words:?}: {error}");

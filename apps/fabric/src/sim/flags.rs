@@ -88,7 +88,7 @@ pub struct SimFlags {
 
     /// Runs at once, where there are several [default: as many as there are processors]
     #[arg(long, short, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) jobs: Option<u32>,
+    pub(crate) threads: Option<u32>,
 
     /// Where the runs of a sweep are done: local, dask, dask:ADDRESS, dask:SCHEDULER-FILE, slurm,
     /// slurm:PARTITION, ray or ray:ADDRESS; those that are there are not done again

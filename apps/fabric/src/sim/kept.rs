@@ -68,9 +68,9 @@ fn anywhere(
     if flags.on == Place::Local {
         let mut looker = Looker { signals, progress };
         let log = Log::open(directory);
-        return here(jobs, many::threads(flags.jobs), (journal, &log), &mut looker);
+        return here(jobs, many::threads(flags.threads), (journal, &log), &mut looker);
     }
-    let (count, jobs, are_measured) = (jobs.len(), flags.jobs, false);
+    let (count, jobs, are_measured) = (jobs.len(), flags.threads, false);
     let points = Points { place: &flags.on, directory, count, jobs, are_measured };
     let is_whole = dispatch::send(&points, signals, progress)?;
     journal.read_on()?;

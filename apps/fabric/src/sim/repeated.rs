@@ -28,7 +28,7 @@ pub(super) fn repeated(
     let signals = console::interrupts().map_err(SimError::from)?;
     let progress = Progress::new("run", runs.len());
     let mut looker = Looker { signals: &signals, progress };
-    let Some((figures, cpu_ns)) = all(runs, many::threads(flags.jobs), &mut looker)? else {
+    let Some((figures, cpu_ns)) = all(runs, many::threads(flags.threads), &mut looker)? else {
         terminal::say("afar sim: interrupted; there is no result\n");
         return Ok(Class::Interrupted.into());
     };

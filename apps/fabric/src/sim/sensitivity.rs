@@ -114,7 +114,7 @@ fn in_memory(flags: &SimFlags, all: &[(String, Settings)]) -> Result<Option<Vec<
     let signals = console::interrupts().map_err(SimError::from)?;
     let progress = Progress::new("run", all.len());
     let mut looker = Looker { signals: &signals, progress };
-    let ran = on_threads(all, many::threads(flags.jobs), &mut looker)?;
+    let ran = on_threads(all, many::threads(flags.threads), &mut looker)?;
     drop(looker);
     if ran.is_none() {
         terminal::say("afar sim: interrupted; there is no result\n");

@@ -89,7 +89,7 @@ pub(crate) struct KvFlags {
 
     /// Requests of this time at the beginning are not counted
     #[arg(long, value_name = "TIME", default_value = "0ms", help_heading = PACE)]
-    pub(crate) warmup: Duration,
+    pub(crate) warm_up: Duration,
 
     /// Give a connection up whose answer takes longer
     #[arg(long, value_name = "TIME", default_value = "10s", help_heading = PACE)]

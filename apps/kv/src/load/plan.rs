@@ -99,7 +99,7 @@ impl Plan {
             connections,
             depth: flags.depth,
             duration: flags.duration.or_else(|| unlimited.then_some(DURATION)),
-            warmup: flags.warmup,
+            warmup: flags.warm_up,
             timeout: flags.timeout,
             busy_poll: flags.busy_poll.unwrap_or_else(|| busy_poll(threads)),
             verify: flags.verify,

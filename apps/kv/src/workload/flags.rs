@@ -51,7 +51,7 @@ pub(crate) struct JobFlags {
     /// Do the job so many times, each timed; the time printed is the median
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub(crate) repeat: u32,
+    pub(crate) repetitions: u32,
 
     /// Write everything that was measured as JSON; - is standard output, in place of the line
     #[arg(long, value_name = "FILE")]
@@ -125,7 +125,7 @@ pub(crate) struct SqlFlags {
     /// Run the query so many times, each timed; the time printed is the median
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub(crate) repeat: u32,
+    pub(crate) repetitions: u32,
 
     /// Which query
     #[arg(long, value_name = "NAME", value_enum, default_value = "2a")]

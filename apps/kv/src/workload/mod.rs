@@ -82,7 +82,7 @@ fn run(flags: &JobFlags, job: &mut dyn Job) -> Result<ExitCode, Failure> {
     let text = || {
         let seconds = median_ns as f64 / 1e9;
         let of =
-            if flags.repeat > 1 { format!(" (median of {})", flags.repeat) } else { String::new() };
+            if flags.repetitions > 1 { format!(" (median of {})", flags.repetitions) } else { String::new() };
         let (name, facts) = (job.name(), job.facts());
         format!("{name}: {seconds:.6} s{of}, {facts}, checksum {checksum:016x}\n")
     };
@@ -96,7 +96,7 @@ fn run(flags: &JobFlags, job: &mut dyn Job) -> Result<ExitCode, Failure> {
             host: machine::describe(),
             params: WorkloadParams {
                 size_bytes: flags.size.get(),
-                repeat_count: u64::from(flags.repeat),
+                repeat_count: u64::from(flags.repetitions),
                 input: job.input(),
             },
             results: WorkloadResults {
@@ -114,10 +114,10 @@ fn run(flags: &JobFlags, job: &mut dyn Job) -> Result<ExitCode, Failure> {
 
 /// Time of every run, and the checksum they agree on.
 fn measure(flags: &JobFlags, job: &mut dyn Job) -> Result<(Vec<u64>, u64), Failure> {
-    let mut progress = Progress::new("run", flags.repeat as usize);
+    let mut progress = Progress::new("run", flags.repetitions as usize);
     let mut elapsed_ns = Vec::new();
     let mut checksums = Vec::new();
-    for _ in 0..flags.repeat {
+    for _ in 0..flags.repetitions {
         progress.show(&format!("{}: making data", flags.size));
         job.prepare();
         progress.show(&format!("{}: the job", flags.size));

@@ -145,7 +145,7 @@ fn shell(script: &str) -> [String; 3] {
 // What is asked of Redis, either way: filled before, so that memcached is loaded all the while.
 fn asked(keys: u32, seconds: u32) -> String {
     let duration = format!("{seconds}s");
-    let more = ["--warmup", "500ms", "--duration", duration.as_str(), "--json", "-"];
+    let more = ["--warm-up", "500ms", "--duration", duration.as_str(), "--json", "-"];
     load(Server::Redis, 0, keys, &more)
 }
 

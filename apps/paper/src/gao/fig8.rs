@@ -55,7 +55,7 @@ pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
     let (mut is_interrupted, mut invalid) = (false, Vec::new());
     let mut peaks: serde_json::Map<String, Value> = serde_json::Map::new();
     for (workload, sizes) in WORKLOADS {
-        let words = [&[workload, "--repeat", extent.repeat], sizes[extent.size]].concat();
+        let words = [&[workload, "--repetitions", extent.repeat], sizes[extent.size]].concat();
         let directory = directory(&flags.output, "gao-fig8", workload)?;
         let feeder = Feeder::new(&words, (LOCAL, flags.of, extent.runs), directory, &signals);
         let short = extent

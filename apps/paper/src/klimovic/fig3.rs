@@ -38,7 +38,7 @@ pub(in super::super) fn run(
     cable::check()?;
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let usual = Duration::from_ms(if flags.quick { 2_000 } else { 5_000 });
-    let runtime = flags.runtime.unwrap_or(usual);
+    let runtime = flags.duration.unwrap_or(usual);
     let repetitions = if flags.quick { 1 } else { 3 };
     let rungs: Vec<Rung> =
         RUNGS.into_iter().filter(|&rung| rung != Rung::Bbr || cable::has_bbr()).collect();

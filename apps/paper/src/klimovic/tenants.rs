@@ -140,9 +140,9 @@ impl<'a> Target<'a> {
             _ => format!("iscsi://{ADDRESS}:{ISCSI_PORT}/iqn.{name}/0"),
         };
         command.args(["bench", &uri, "--json", "-", "--quiet"]);
-        command.args(["--runtime", &format!("{}ns", runtime.as_ns())]);
-        command.args(["--iodepth", &(DEPTH / queues).to_string()]);
-        command.args(["--numjobs", &queues.to_string(), "--busy-poll"]);
+        command.args(["--duration", &format!("{}ns", runtime.as_ns())]);
+        command.args(["--depth", &(DEPTH / queues).to_string()]);
+        command.args(["--threads", &queues.to_string(), "--busy-poll"]);
         command.arg(format!("{}ns", busy_poll(self.rung).as_ns()));
         command.args(["--seed", &(number + 1).to_string()]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -295,8 +295,8 @@ fn load(
 ) -> Result<Job, Failure> {
     let mut command: Vec<OsString> = vec![context.afar.clone().into()];
     let runtime = format!("{seconds}s");
-    command.extend(words(&["bench", uri, "--json", "-", "--quiet", "--runtime", &runtime]));
-    command.extend(words(&["--rw", kind, "--bs", bytes, "--iodepth", depth]));
+    command.extend(words(&["bench", uri, "--json", "-", "--quiet", "--duration", &runtime]));
+    command.extend(words(&["--rw", kind, "--bs", bytes, "--depth", depth]));
     Job::start(context, &command)
 }
 

@@ -219,10 +219,10 @@ fn bench(
     let mut command = prefix;
     command.push(context.afar.clone().into());
     let seconds = context.size("3s", "1s");
-    command.extend(words(&["bench", uri, "--json", "-", "--quiet", "--runtime", seconds]));
+    command.extend(words(&["bench", uri, "--json", "-", "--quiet", "--duration", seconds]));
     let sizes = [
-        ("--iodepth", load.depth.to_string()),
-        ("--numjobs", load.jobs.to_string()),
+        ("--depth", load.depth.to_string()),
+        ("--threads", load.jobs.to_string()),
         ("--bs", load.bytes.to_string()),
     ];
     for (flag, value) in sizes {

@@ -33,18 +33,18 @@ impl Job {
         if flags.runtime.is_some_and(Duration::is_zero) {
             return Err(BenchError::Runtime);
         }
-        let unlimited = flags.number_ios.is_none();
+        let unlimited = flags.requests.is_none();
         let (runtime, ramp, depth) = match flags.sweep {
             Some(_) => (POINT_RUNTIME, POINT_RAMP, POINT_DEPTH),
             None => (RUNTIME, Duration::ZERO, 1),
         };
-        let depth = flags.iodepth.unwrap_or(depth);
+        let depth = flags.depth.unwrap_or(depth);
         let target = || flags.target.clone().map(Place::Uri);
         let options = [
             ("rw", flags.rw.name()),
             ("bs", flags.bs.get().to_string()),
             ("iodepth", depth.to_string()),
-            ("numjobs", flags.numjobs.to_string()),
+            ("numjobs", flags.threads.to_string()),
             ("rwmixread", read_percent.to_string()),
         ];
         Ok(Self {
@@ -60,15 +60,15 @@ impl Job {
             size: flags.size.map(|size| Extent::Bytes(size.get())),
             offset: Extent::Bytes(flags.offset.get()),
             io_size: None,
-            number_ios: flags.number_ios,
+            number_ios: flags.requests,
             depth,
-            threads: flags.numjobs,
+            threads: flags.threads,
             rate,
             spacing: flags.spacing,
             think: None,
             delay: Duration::ZERO,
-            ramp: flags.ramp_time.unwrap_or(ramp),
-            runtime: flags.runtime.or_else(|| unlimited.then_some(runtime)),
+            ramp: flags.warm_up.unwrap_or(ramp),
+            runtime: flags.duration.or_else(|| unlimited.then_some(runtime)),
             is_time_based: true,
             verifies: flags.verify,
             reads_back: flags.do_verify != 0,
