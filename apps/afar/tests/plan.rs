@@ -206,21 +206,23 @@ fn waiting_and_requirements() {
     };
     let write = |name: &str, record| file(name, &results::write(&record));
     let path = write("redis.json", found(Standing::Confirmed, None));
-    let said = answer(&["latency", "--requirement", &path]);
+    let said = answer(&["latency", "--sweep", &path]);
     assert!(said.contains("redis (4.0 µs)"), "{said}");
     let invalid = write("invalid.json", found(Standing::Invalid, Some("invalid: why")));
-    refused(&["latency", "--requirement", &invalid], "no round trip was found: invalid: why");
+    refused(&["latency", "--sweep", &invalid], "no round trip was found: invalid: why");
     let open = write("open.json", found(Standing::Undecided, None));
-    refused(&["latency", "--requirement", &open], "that was found is not confirmed");
+    refused(&["latency", "--sweep", &open], "that was found is not confirmed");
     refused(&["latency", "--set", "sharing.load=100%"], "a load of 100.0 % never ends");
     refused(
-        &["latency", "--requirement", &file("x.json", "{")],
+        &["latency", "--sweep", &file("x.json", "{")],
         "x.json: it cannot be read as a record: EOF",
     );
     refused(
-        &["latency", "--requirement", &file("y.json", "{}")],
+        &["latency", "--sweep", &file("y.json", "{}")],
         "it is no record of afar, not of \"afar.requirement/",
     );
+    let directory = scratch("").display().to_string();
+    refused(&["latency", "--sweep", &directory], "run afar sweep --find 5% on it");
     let printed = file("latency.toml", &answer(&["latency", "--print"]));
     assert_eq!(record::<RoundTrips>(&["latency", &printed]), record(&["latency"]));
 }

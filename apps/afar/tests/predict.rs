@@ -4,6 +4,8 @@ mod support;
 
 use std::path::Path;
 
+use results::plan::pool::PoolSizing;
+use results::prediction::{Prediction, Slowdown};
 use serde_json::Value;
 use support::{Launch, installed, scratch, usable};
 
@@ -94,6 +96,50 @@ fn uniform_is_a_line_for_fifo() {
     for (point, pages) in fifo.zip(local) {
         holds(point, 1.0 - in_use(pages) / PAGES as f64);
     }
+}
+
+/// From what was predicted to memory of servers and of a pool.
+#[test]
+fn predicted_programs_share_a_pool() {
+    let golden = include_str!("../../../crates/results/tests/golden/prediction.json");
+    let mut record: Prediction = results::read(golden).expect("it is a prediction");
+    record.of = Some("peak".to_owned());
+    record.of_bytes = Some(64 << 30);
+    let point = |local: &str, rtt_ns, slowdown_high| {
+        let (local, slowdown) = (local.to_owned(), slowdown_high);
+        Slowdown { local, rtt_ns, slowdown, slowdown_high, ..record.points[0].clone() }
+    };
+    record.points =
+        vec![point("50%", 5_000, 1.04), point("25%", 5_000, 1.3), point("50%", 9_000, 1.2)];
+    record.points.iter_mut().for_each(|point| point.seen_whole = true);
+    let write = |name: &str, record: &Prediction| {
+        let path = scratch(name);
+        std::fs::write(&path, results::write(record)).expect("there is room");
+        path.display().to_string()
+    };
+    let large = write("large.json", &record);
+    let small = write("small.json", &Prediction { of_bytes: Some(16 << 30), ..record });
+    let pool = |words: &[&str]| {
+        let all = [&[env!("CARGO_BIN_EXE_afar"), "plan", "pool", "--predict", &large], words];
+        Launch::new(all.concat()).run()
+    };
+    let words = ["--predict", &small, "--where", "rtt=5000ns", "--servers", "4", "--json", "-"];
+    let sized: PoolSizing = results::read(&pool(&words).expect(0, "pool").text()).expect("sizes");
+    assert_eq!(sized.programs.len(), 2, "the example's programs are none of them");
+    let [one, _] = &sized.programs[..] else { panic!("{sized:?}") };
+    assert!((0.48..0.5).contains(&one.local_min), "5 % is just below half local: {one:?}");
+    assert_eq!((one.name.as_str(), sized.server_count), ("large", 8));
+    let refused = |words: &[&str], wanted: &str| {
+        let ended = pool(words);
+        assert_eq!(ended.status, 2, "{}", ended.stderr);
+        assert!(ended.stderr.contains(wanted), "{}", ended.stderr);
+    };
+    refused(&[], "several curves, which differ in rtt");
+    refused(&["--where", "rtt=7us"], "no run with what where says");
+    refused(&["--where", "rtt"], "write AXIS=VALUE");
+    refused(&["--where", "rtt=5us", "--predict", &large], "is there twice");
+    refused(&["--where", "rtt=5us", "--bound", "5"], "--bound: give a share, such as 5%");
+    refused(&["--predict", "/dev/null", "--where", "rtt=5us"], "this is no prediction");
 }
 
 #[test]

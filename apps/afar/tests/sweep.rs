@@ -371,6 +371,12 @@ fn a_requirement_is_bracketed() {
     };
     assert_eq!(verdict(&answer.requirements[0].last_good), Verdict::Within);
     assert_eq!(verdict(&answer.requirements[0].first_bad), Verdict::Beyond);
+    let directory = experiment.directory.join("experiment.sweep").display().to_string();
+    let words = ["plan", "latency", "--sweep", &directory, "--json", "-"];
+    let told = Launch::new([probe].iter().chain(&words)).run().expect(0, "plan latency").text();
+    let told: results::plan::latency::RoundTrips = results::read(&told).expect("it is a record");
+    let target = told.targets.last().expect("what the sweep has found is the last");
+    assert_eq!((target.name.as_str(), target.rtt_ns), ("experiment", 20_000.0), "{told:?}");
 }
 
 #[test]

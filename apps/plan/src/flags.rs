@@ -62,18 +62,22 @@ pub(crate) struct CostFlags {
 
     /// Write the bill as bars, or the map, as a picture; - is standard output
     #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) svg: Option<PathBuf>,
 
     /// Write the map, a row for each pair of factors; - is standard output
     #[arg(long, value_name = "FILE", requires = "map")]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) csv: Option<PathBuf>,
 
     /// Write everything as JSON; - is standard output, in place of the table
     #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) json: Option<PathBuf>,
 
     /// Print the file that would be used, to begin one's own with
     #[arg(long, conflicts_with_all = ["set", "map", "json"])]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) print: bool,
 }
 
@@ -113,21 +117,24 @@ pub(crate) struct LatencyFlags {
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
 
-    /// A further target: what a program needs by afar sweep --find --json; may be given several
-    /// times
-    #[arg(long, value_name = "FILE")]
-    pub(crate) requirement: Vec<PathBuf>,
+    /// A further target: the round trip that afar sweep --find has found, by the directory of the
+    /// sweep or by what --json has written; may be given several times
+    #[arg(long, value_name = "DIR|FILE")]
+    pub(crate) sweep: Vec<PathBuf>,
 
     /// Write round trips as bars of their parts, as a picture; - is standard output
     #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) svg: Option<PathBuf>,
 
     /// Write everything as JSON; - is standard output, in place of the table
     #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) json: Option<PathBuf>,
 
     /// Print the file that would be used, to begin one's own with
-    #[arg(long, conflicts_with_all = ["set", "requirement", "json", "svg"])]
+    #[arg(long, conflicts_with_all = ["set", "sweep", "json", "svg"])]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) print: bool,
 }
 
@@ -157,23 +164,28 @@ pub(crate) struct PlaceFlags {
     /// Make up so many tenants, with published shapes, in place of a file
     #[arg(long, value_name = "NUMBER", conflicts_with = "experiment")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=2_000_000))]
+    #[arg(help_heading = TENANTS)]
     pub(crate) synthetic: Option<u32>,
 
     /// Seed of what is made up
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = seed)]
+    #[arg(help_heading = TENANTS)]
     pub(crate) seed: u64,
 
     /// Where tenants are now, as --csv has written it: those who can stay do, and what moves is
     /// listed
     #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = MOVES)]
     pub(crate) now: Option<PathBuf>,
 
     /// What would be without a server, by its number; may be given several times
     #[arg(long, value_name = "SERVER", requires = "now")]
+    #[arg(help_heading = MOVES)]
     pub(crate) lose_server: Vec<u32>,
 
     /// What would be with another tenant: name=x,capacity=1TB,iops=5k; may be given several times
     #[arg(long, value_name = "TENANT")]
+    #[arg(help_heading = TENANTS)]
     pub(crate) add_tenant: Vec<String>,
 
     /// Have HiGHS look for fewer servers, or for the proof that there are none, for at most this
@@ -184,29 +196,39 @@ pub(crate) struct PlaceFlags {
 
     /// Bytes that may move so that servers are free
     #[arg(long, value_name = "SIZE", default_value = "0", requires = "now")]
+    #[arg(help_heading = MOVES)]
     pub(crate) move_at_most: Bytes,
 
     /// Rate at which tenants move
     #[arg(long, value_name = "RATE", default_value = "1Gb/s", requires = "now")]
+    #[arg(help_heading = MOVES)]
     pub(crate) move_rate: BitsPerSec,
 
     /// Write the placement, a row for each replica, as Parquet if the name ends in .parquet; - is
     /// standard output
     #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) csv: Option<PathBuf>,
 
     /// Write how full each server is as a picture; - is standard output
     #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) svg: Option<PathBuf>,
 
     /// Write everything as JSON; - is standard output, in place of the table
     #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) json: Option<PathBuf>,
 
     /// Print a file to begin one's own with
     #[arg(long, conflicts_with_all = ["experiment", "synthetic", "now", "csv", "json", "svg"])]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) print: bool,
 }
+
+const TENANTS: &str = "Tenants";
+const MOVES: &str = "From one placement to another";
+const OUTPUT: &str = "Output";
 
 const PLACE_NOTES: &str = "\
 Begin a file with: afar plan place --print > place.toml
@@ -283,21 +305,54 @@ pub(crate) struct PoolFlags {
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
 
+    /// Add a program with the curve that afar predict --json has written here, and with the memory
+    /// that it used; may be given several times. Without FILE there are no other programs
+    #[arg(long, value_name = "FILE", help_heading = PREDICTED)]
+    pub(crate) predict: Vec<PathBuf>,
+
+    /// The network, where a prediction is of several: rtt=5us; may be given several times
+    #[arg(long = "where", value_name = "AXIS=VALUE", requires = "predict")]
+    #[arg(help_heading = PREDICTED)]
+    pub(crate) held: Vec<String>,
+
+    /// How much slower each of these programs may be
+    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = slower)]
+    #[arg(help_heading = PREDICTED)]
+    pub(crate) bound: f64,
+
+    /// How many servers run each of these programs
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, help_heading = PREDICTED)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) servers: u32,
+
     /// Write the memory in all by the memory of a server as a picture; - is standard output
     #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) svg: Option<PathBuf>,
 
     /// Write the same as rows; - is standard output
     #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) csv: Option<PathBuf>,
 
     /// Write everything as JSON; - is standard output, in place of the table
     #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) json: Option<PathBuf>,
 
     /// Print the file that would be used, to begin one's own with
     #[arg(long, conflicts_with_all = ["set", "json", "csv", "svg"])]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) print: bool,
+}
+
+const PREDICTED: &str = "Predicted programs";
+
+/// A bound on a slowdown, as a share of the time without.
+fn slower(text: &str) -> Result<f64, String> {
+    let percent = text.strip_suffix('%').and_then(|percent| percent.trim().parse::<f64>().ok());
+    let share = percent.filter(|percent| (0.0..=100_000.0).contains(percent));
+    share.map(|percent| percent / 100.0).ok_or_else(|| "give a share, such as 5%".to_owned())
 }
 
 const POOL_NOTES: &str = "\
@@ -306,8 +361,8 @@ Begin a file with: afar plan pool --print > pool.toml
 Keys of a file: currency; server.step (memory of a server is a multiple of it); pool.step, servers
 (that share a pool; all if it is not said); price.local, pool (of a gibibyte), port (of a server);
 [[program]] with name, bound (the slowdown it may have), and its curve, a list of { local,
-slowdown }, or sweep = \"FILE\", what afar sweep has written with --json or --csv, with where =
-[\"rtt=5us\"] if it has more axes than local. What programs want: memory on servers of their own,
+slowdown }, or sweep = \"FILE\", what afar sweep has written with --json or --csv, or afar predict
+with --json, with where = [\"rtt=5us\"] if it has more axes than local. What programs want: memory on servers of their own,
 with low (the share of it that the quietest hour has) and peak (an hour); or demand = \"FILE.csv\"
 with the columns server, period, program, memory, where [[program]] named * stands for all others.
 
@@ -318,6 +373,8 @@ Without prices a byte in a pool costs as much as one in a server.
 Examples:
   afar sweep redis.toml --json redis.json
   afar plan pool pool.toml --svg pool.svg
+  afar predict sort.reuse --json sort.json
+  afar plan pool --predict sort.json --where rtt=5us --bound 10% --servers 8
 
 Exit status: 0 there is an answer; 2 bad usage or a file that cannot be.";
 
@@ -333,57 +390,72 @@ pub(crate) struct FleetFlags {
     /// Make up so many tenants
     #[arg(long, value_name = "NUMBER", group = "source")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(help_heading = TENANTS)]
     pub(crate) synthetic: Option<u32>,
 
     /// Azure's trace for packing of 2020: packing_trace_zone_a_v1.sqlite
     #[arg(long, value_name = "FILE", group = "source")]
+    #[arg(help_heading = TENANTS)]
     pub(crate) azure: Option<PathBuf>,
 
     /// Task events of Google's trace of 2011, unpacked CSV; several in their order
     #[arg(long, value_name = "FILE", group = "source", num_args = 1..)]
+    #[arg(help_heading = TENANTS)]
     pub(crate) google: Vec<PathBuf>,
 
     /// Containers of Alibaba's trace of 2018: container_meta.csv
     #[arg(long, value_name = "FILE", group = "source")]
+    #[arg(help_heading = TENANTS)]
     pub(crate) alibaba: Option<PathBuf>,
 
     /// Seed of what is made up
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = seed)]
+    #[arg(help_heading = DAYS)]
     pub(crate) seed: u64,
 
     /// Hours that are made up
     #[arg(long, value_name = "NUMBER", default_value_t = 24, requires = "synthetic")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=8_760))]
+    #[arg(help_heading = DAYS)]
     pub(crate) hours: u32,
 
     /// Kind of machine of Azure's trace [default: that with most requests]
     #[arg(long, value_name = "NUMBER", requires = "azure")]
+    #[arg(help_heading = DAYS)]
     pub(crate) machine: Option<u64>,
 
     /// What a machine has, such as memory=256GiB,capacity=4TB: traces say shares of it
     #[arg(long, value_name = "AMOUNTS")]
+    #[arg(help_heading = DAYS)]
     pub(crate) server: Option<String>,
 
     /// Write who is there in the busiest hour; - is standard output
     #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) tenants: Option<PathBuf>,
 
     /// Write what each tenant wants by hour; - is standard output
     #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) series: Option<PathBuf>,
 
     /// Write what each tenant wants of each server's memory by hour; - is standard output
     #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) memory: Option<PathBuf>,
 
     /// Write what all want by hour as a picture; - is standard output
     #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) svg: Option<PathBuf>,
 
     /// Write a summary as JSON; - is standard output, in place of the table
     #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) json: Option<PathBuf>,
 }
+
+const DAYS: &str = "Hours and machines";
 
 const FLEET_NOTES: &str = "\
 Tables are CSV, or Parquet if their name ends in .parquet. In traces processors become qps, in

@@ -149,7 +149,13 @@ fn here(
         Some(bound) => run.find(bound),
     };
     match done {
-        Ok(found) => Ok((run.journal.rows, Some(found))),
+        Ok(found) => {
+            // Beside the runs, for whoever is given the directory.
+            if let Some([_, record]) = &found {
+                Output::open(&directory.join(results::REQUIREMENTS_FILE))?.write(record)?;
+            }
+            Ok((run.journal.rows, Some(found)))
+        }
         Err(Stopped::Failure(failure)) => Err(failure),
         Err(Stopped::Interrupted) => Ok((run.journal.rows, None)),
     }

@@ -41,5 +41,5 @@ pub use closed_loop::{ClosedLoop, LoopRound};
 pub use estimate::{Estimate, Interval, Verdict};
 pub use findings::{CellKind, Finding, Findings, Native, Outlier, SWEEP_SCHEMA};
 pub use record::{ReadError, Record, json_text, read, read_body, read_value, write};
-pub use requirement::{Requirement, Requirements, Side, Standing};
+pub use requirement::{REQUIREMENTS_FILE, Requirement, Requirements, Side, Standing};
 pub use simulated::{BinFigures, Busiest, Deepest, Figures, Measured, Slowdowns, Spread, Steady};

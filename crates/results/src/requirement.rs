@@ -44,6 +44,9 @@ impl Requirements {
     }
 }
 
+/// The name of the record in the directory of a sweep.
+pub const REQUIREMENTS_FILE: &str = "requirements.json";
+
 /// The edge of one axis.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

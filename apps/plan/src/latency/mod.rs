@@ -44,7 +44,7 @@ pub(super) fn latency(flags: &LatencyFlags) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let mut experiment = Experiment::read(flags.experiment.as_deref(), &flags.set)?;
-    for path in &flags.requirement {
+    for path in &flags.sweep {
         experiment.targets.push(requirement(path)?);
     }
     let paths = paths(&experiment)
@@ -78,9 +78,17 @@ fn paths(experiment: &Experiment) -> Result<Vec<Way<'_>>, LatencyError> {
     Ok(paths)
 }
 
-/// What a program was found to need, from the record of `afar sweep --find --json`.
+/// What a program was found to need, from the record of `afar sweep --find`: what `--json` has
+/// written, or what is in the directory of the sweep.
 fn requirement(path: &Path) -> Result<Target, DocumentError> {
-    let source = Source::read(path)?;
+    let file = path.join(results::REQUIREMENTS_FILE);
+    let is_directory = path.is_dir();
+    if is_directory && !file.exists() {
+        let message = "no requirement was found in this sweep; run afar sweep --find 5% on it";
+        let place = path.display().to_string();
+        return Err(DocumentError::At { place, message: message.to_owned() });
+    }
+    let source = Source::read(if is_directory { &file } else { path })?;
     let wrong = |what: String| source.wrong(&(0..0), what);
     let record: Requirements = results::read(&source.text).map_err(|error| DocumentError::At {
         place: source.name.clone(),

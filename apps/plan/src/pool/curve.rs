@@ -1,4 +1,5 @@
-//! Slowdown curves as `afar sweep` writes them: its record (`--json`) or its table (`--csv`).
+//! Slowdown curves as `afar sweep` writes them: its record (`--json`) or its table (`--csv`); or as
+//! `afar predict --json` does.
 //!
 //! Where a slowdown has an interval, its upper end counts: a bound is a promise.
 
@@ -8,18 +9,19 @@ use document::DocumentError;
 use planner::pool::Curve;
 use results::{CellKind, Estimate, Finding, Findings, Verdict};
 
+use super::predicted::{self, is_same};
 use document::Source;
 use document::csv::rows;
 
-/// One cell of a sweep with memory far away.
+/// One cell of a sweep with memory far away, or one point of a prediction.
 #[derive(Debug)]
-struct Point {
+pub(super) struct Point {
     /// Where it stands.
-    at: usize,
-    local: String,
+    pub(super) at: usize,
+    pub(super) local: String,
     /// Further axes and their values.
-    axes: Vec<(String, String)>,
-    slowdown: f64,
+    pub(super) axes: Vec<(String, String)>,
+    pub(super) slowdown: f64,
 }
 
 /// Reads the curve of the cells in which axes have the values of `held`.
@@ -29,8 +31,12 @@ struct Point {
 pub(super) fn read(path: &Path, held: &[(&str, &str)]) -> Result<Curve, DocumentError> {
     let source = Source::read(path)?;
     let is_json = source.text.trim_start().starts_with('{');
-    let points = if is_json { of_record(&source) } else { of_table(&source) }?;
-    curve(&source, points, held)
+    let points = match predicted::read(&source) {
+        Ok(record) => predicted::points(&source, &record),
+        Err(_) if is_json => of_record(&source),
+        Err(_) => of_table(&source),
+    };
+    of(&source, points?, held)
 }
 
 /// A share of memory, as a percentage or a number up to 1.
@@ -48,11 +54,22 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
         .ok_or_else(|| format!("\"{text}\": a share is from 0% to 100%; write e.g. 50%"))
 }
 
-fn curve(source: &Source, all: Vec<Point>, held: &[(&str, &str)]) -> Result<Curve, DocumentError> {
+/// The curve of the points in which axes have the values of `held`.
+///
+/// # Errors
+/// As [`read`].
+pub(super) fn of(
+    source: &Source,
+    all: Vec<Point>,
+    held: &[(&str, &str)],
+) -> Result<Curve, DocumentError> {
     let wrong = |at: usize, message: String| source.wrong(&(at..at), message);
     let holds = |point: &Point| {
         held.iter().all(|(axis, value)| {
-            point.axes.iter().any(|(name, found)| name == axis && found == value.trim())
+            point
+                .axes
+                .iter()
+                .any(|(name, found)| name == axis && is_same(axis, found, value.trim()))
         })
     };
     let points: Vec<Point> = all.into_iter().filter(holds).collect();
@@ -66,7 +83,7 @@ fn curve(source: &Source, all: Vec<Point>, held: &[(&str, &str)]) -> Result<Curv
             let (axis, value) = axis.map_or(("an axis", ""), |(axis, value)| (axis, value));
             let message = format!(
                 "there are several curves, which differ in {axis}; choose one, such as where = \
-                 [\"{axis}={value}\"]"
+                 [\"{axis}={value}\"] (--where {axis}={value})"
             );
             return Err(wrong(point.at, message));
         }
@@ -85,7 +102,9 @@ fn curve(source: &Source, all: Vec<Point>, held: &[(&str, &str)]) -> Result<Curv
 fn of_record(source: &Source) -> Result<Vec<Point>, DocumentError> {
     let record: Findings = results::read(&source.text).map_err(|error| DocumentError::At {
         place: source.name.clone(),
-        message: format!("{error}; give what afar sweep --json has written"),
+        message: format!(
+            "{error}; give what afar sweep --json or afar predict --json has written"
+        ),
     })?;
     let mut points = Vec::new();
     for (at, cell) in record.cells.iter().enumerate() {
@@ -184,7 +203,7 @@ mod tests {
 
     fn table(text: &str, held: &[(&str, &str)]) -> Result<u64, String> {
         let source = Source { name: "s.csv".to_owned(), text: text.to_owned() };
-        let curve = of_table(&source).and_then(|points| curve(&source, points, held));
+        let curve = of_table(&source).and_then(|points| of(&source, points, held));
         curve.map(|curve| curve.least_ppm(0.1)).map_err(|error| error.to_string())
     }
 
@@ -228,7 +247,7 @@ mod tests {
         let text = results::write(&record(cells));
         let source = Source { name: "s.json".to_owned(), text: text.to_owned() };
         let points = of_record(&source).expect("it is one");
-        let curve = curve(&source, points, &[]).expect("it is one");
+        let curve = of(&source, points, &[]).expect("it is one");
         assert_eq!(curve.least_ppm(0.1), 500_000);
         let few = Estimate { interval: None, count: 2, ..sure };
         let doubtful = Finding { verdict: Verdict::Disturbed, ..cell("50%", Some(sure)) };

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::demand::Program;
+use super::predicted::Predicted;
 use super::{curve, demand};
 use crate::amounts::small;
 use document::DocumentError;
@@ -95,16 +96,29 @@ impl Experiment {
     ///
     /// # Errors
     /// The first thing that cannot be, with its place.
-    pub(super) fn read(path: Option<&Path>, settings: &[String]) -> Result<Self, DocumentError> {
+    pub(super) fn read(
+        path: Option<&Path>,
+        settings: &[String],
+        predicted: &Predicted<'_>,
+    ) -> Result<Self, DocumentError> {
         let base = match path {
             Some(path) => Source::read(path)?,
             None => Source { name: "pool.toml".to_owned(), text: EXAMPLE.to_owned() },
         };
-        Self::of(&base, settings)
+        // Of the example prices and steps are left.
+        let is_example = path.is_none() && !predicted.files.is_empty();
+        Self::of(&base, settings, (predicted, is_example))
     }
 
-    fn of(base: &Source, settings: &[String]) -> Result<Self, DocumentError> {
-        let document: Document = base.parse()?;
+    fn of(
+        base: &Source,
+        settings: &[String],
+        (predicted, is_example): (&Predicted<'_>, bool),
+    ) -> Result<Self, DocumentError> {
+        let mut document: Document = base.parse()?;
+        if is_example {
+            document.program.clear();
+        }
         let one = Money::from_units(1);
         let terms = Terms {
             local_step: GIB,
@@ -130,6 +144,13 @@ impl Experiment {
             if programs.iter().any(|other| other.name == program.name) {
                 let message = format!("program \"{}\" is there twice; rename one", program.name);
                 return Err(base.wrong(&table.span(), message));
+            }
+            programs.push(program);
+        }
+        for (program, path) in predicted.programs()?.into_iter().zip(predicted.files) {
+            if programs.iter().any(|other| other.name == program.name) {
+                let message = format!("program \"{}\" is there twice; rename a file", program.name);
+                return Err(DocumentError::At { place: path.display().to_string(), message });
             }
             programs.push(program);
         }
@@ -263,12 +284,14 @@ mod tests {
         assert!(EXAMPLE.contains(from), "{from}");
         let text = EXAMPLE.replacen(from, to, 1);
         let source = Source { name: "f.toml".to_owned(), text };
-        Experiment::of(&source, &[]).expect_err("it cannot be").to_string()
+        Experiment::of(&source, &[], (&Predicted::default(), false))
+            .expect_err("it cannot be")
+            .to_string()
     }
 
     #[test]
     fn the_example_is_one() {
-        let experiment = Experiment::read(None, &[]).expect("it is one");
+        let experiment = Experiment::read(None, &[], &Predicted::default()).expect("it is one");
         let shares: Vec<u64> = experiment.programs.iter().map(|one| one.least_ppm).collect();
         // On the lines between 50 % and 30 %, 25 % and 10 %, 75 % and 50 %.
         assert_eq!(shares, [486_667, 243_618, 708_334]);

@@ -3,6 +3,7 @@
 mod curve;
 mod demand;
 mod file;
+mod predicted;
 
 use std::process::ExitCode;
 
@@ -16,6 +17,7 @@ use planner::pool::{PoolError, Purchase, Sizing, Verdict, purchase, size};
 use results::plan::pool as record;
 
 use self::file::{EXAMPLE, Experiment};
+use self::predicted::Predicted;
 use super::picture::{Bar, Bars, bars};
 use super::{PlanError, Written, when, write};
 use crate::flags::PoolFlags;
@@ -38,7 +40,9 @@ pub(super) fn pool(flags: &PoolFlags) -> Result<ExitCode, Failure> {
         terminal::answer(&text)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let experiment = Experiment::read(flags.experiment.as_deref(), &flags.set)?;
+    let (files, held) = (&flags.predict[..], &flags.held[..]);
+    let predicted = Predicted { files, held, bound: flags.bound, servers: flags.servers };
+    let experiment = Experiment::read(flags.experiment.as_deref(), &flags.set, &predicted)?;
     // All of these are about the whole file.
     let refused = |source| PlanError::Pool { place: format!("{}:1:1", experiment.name), source };
     let sizing = size(&experiment.servers.loads, &experiment.terms).map_err(refused)?;
