@@ -198,7 +198,7 @@ fn who_cannot_be_is_said_in_one_sentence() {
         (&["--user", "nobody:no such group"], 2, "there is no group"),
         (&["--user", "root"], 2, "is root, who may do everything; name another user"),
         (&["--user", "4242424"], 2, "write USER:GROUP"),
-        (&["--sandbox", "maybe"], 2, "possible values: auto, on, off"),
+        (&["--sandbox", "maybe"], 2, "give auto, on or off"),
     ] {
         let words = [&[AFAR, "serve", "disk=null:", "--nvme", "127.0.0.1:0"], words].concat();
         let ended = Launch::new(&words).run().expect(status, reason);

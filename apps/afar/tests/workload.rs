@@ -266,7 +266,7 @@ fn servers_hold_what_they_are_meant_to_hold_and_refuse_more() {
 
 #[test]
 fn bad_input_is_one_sentence() {
-    let port = "--port: 0 is not in 1..=65535";
+    let port = "--port: \"0\": give a whole number from 1 to 65535";
     let cases: [(&[&str], i32, &str); 10] = [
         (&["wordcount", "--size", "4k"], 2, "--size 4.0 KiB: less than 1.0 MiB"),
         (&["sort", "--size", "900TiB"], 2, "of memory; give less"),
@@ -274,8 +274,8 @@ fn bad_input_is_one_sentence() {
         (&["kv", "--server", "redis", "--size", "1"], 2, "--size 1 B: less than 1.0 MiB"),
         (&["kv", "--server", "redis", "--port", "0"], 2, port),
         (&["pagerank", "--threads", "2"], 2, "--threads 2: --variant single is one thread"),
-        (&["als", "--rank", "0"], 2, "--rank: 0 is not in 1..=128"),
-        (&["sort", "--repetitions", "0"], 2, "--repetitions: 0 is not in"),
+        (&["als", "--rank", "0"], 2, "--rank: \"0\": give a whole number from 1 to 128"),
+        (&["sort", "--repetitions", "0"], 2, "give a whole number from 1 to"),
         (&["sql", "--python", "/no/python"], 3, "/no/python: there is no such program; install"),
         (&["sort", "--json", "/no/such/directory/x"], 2, "open /no/such/directory/x for writing"),
     ];

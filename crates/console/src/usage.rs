@@ -23,12 +23,23 @@ fn text(error: &clap::Error, name: &str) -> String {
         ErrorKind::ValueValidation => {
             if let (Some(flag), Some(source)) = (argument(error), std::error::Error::source(error))
             {
-                return format!("{flag}: {source}");
+                return format!("{flag}: {}", mistyped(value(error), source));
+            }
+        }
+        ErrorKind::InvalidValue => {
+            if let Some(flag) = argument(error) {
+                return match value(error).unwrap_or_default() {
+                    "" => format!("{flag}: its value is missing; see {name} --help"),
+                    value => format!("{flag}: \"{value}\": give {}", choices(error)),
+                };
             }
         }
         ErrorKind::UnknownArgument => {
             if let Some((flag, value)) = negative(argument(error), std::env::args()) {
                 return format!("{flag} {value}: a negative value; give 0 or more, as it allows");
+            }
+            if let Some(word) = argument(error).filter(|word| is_negative(word)) {
+                return format!("{word}: a negative value stands nowhere; see {name} --help");
             }
         }
         ErrorKind::MissingRequiredArgument => {
@@ -54,15 +65,71 @@ fn negative(
     unknown: Option<&str>,
     words: impl Iterator<Item = String>,
 ) -> Option<(String, String)> {
-    let is_negative = |word: &str| {
-        let mut letters = word.chars();
-        letters.next() == Some('-') && letters.next().is_some_and(|one| one.is_ascii_digit())
-    };
     let unknown = unknown.filter(|word| is_negative(word))?;
     let words: Vec<String> = words.collect();
     let pairs = words.windows(2);
     let mut pairs = pairs.filter(|pair| pair[1].starts_with(unknown) && pair[0].starts_with('-'));
     pairs.next().map(|pair| (pair[0].clone(), pair[1].clone()))
+}
+
+fn is_negative(word: &str) -> bool {
+    word.strip_prefix('-').is_some_and(|rest| rest.starts_with(|one: char| one.is_ascii_digit()))
+}
+
+/// What is wrong with a value that has a type: ours say it themselves, those of numbers do not.
+fn mistyped(value: Option<&str>, source: &(dyn std::error::Error + 'static)) -> String {
+    let value = value.unwrap_or_default();
+    if source.is::<std::num::ParseIntError>() {
+        return format!("\"{value}\": not a whole number; write one such as 4");
+    }
+    if source.is::<std::num::ParseFloatError>() {
+        return format!("\"{value}\": not a number; write one such as 0.5");
+    }
+    let said = source.to_string();
+    match said.split_once(" is not in ").and_then(|(_, range)| bounds(range)) {
+        Some(range) => format!("\"{value}\": give a whole number {range}"),
+        None => said,
+    }
+}
+
+/// A range as clap prints it, in words.
+fn bounds(range: &str) -> Option<String> {
+    let (low, high) = range.split_once("..")?;
+    let (high, is_open) = match high.strip_prefix('=') {
+        Some(high) => (high, false),
+        None => (high, true),
+    };
+    let high = high.parse::<u128>().ok();
+    let high = high.map(|high| if is_open { high.saturating_sub(1) } else { high });
+    match (low.is_empty(), high) {
+        (false, Some(high)) => Some(format!("from {low} to {high}")),
+        (false, None) => Some(format!("of {low} or more")),
+        (true, Some(high)) => Some(format!("of {high} or less")),
+        (true, None) => None,
+    }
+}
+
+/// The words that an argument may be, or the one that was meant.
+fn choices(error: &clap::Error) -> String {
+    if let Some(ContextValue::String(word)) = error.get(ContextKind::SuggestedValue) {
+        return word.clone();
+    }
+    match error.get(ContextKind::ValidValue) {
+        Some(ContextValue::Strings(words)) => match words.split_last() {
+            Some((last, [])) => last.clone(),
+            Some((last, others)) => format!("{} or {last}", others.join(", ")),
+            None => "another value".to_owned(),
+        },
+        _ => "another value".to_owned(),
+    }
+}
+
+/// The value that cannot be.
+fn value(error: &clap::Error) -> Option<&str> {
+    match error.get(ContextKind::InvalidValue)? {
+        ContextValue::String(text) => Some(text),
+        _ => None,
+    }
 }
 
 /// The first argument that the error is about, as it is written: `--local`.
@@ -82,6 +149,35 @@ fn squeeze(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn told(words: &[&str]) -> String {
+        use clap::{Arg, Command, value_parser};
+
+        let command = Command::new("x")
+            .arg(Arg::new("count").long("count").value_parser(value_parser!(u16).range(1..=64)))
+            .arg(Arg::new("least").long("least").value_parser(value_parser!(u32).range(1..)))
+            .arg(Arg::new("skew").long("skew").value_parser(value_parser!(f64)))
+            .arg(Arg::new("how").long("how").value_parser(["spin", "sleep"]))
+            .arg(Arg::new("file"));
+        let words = [&["x"], words].concat();
+        text(&command.try_get_matches_from(words).expect_err("it cannot be"), "x")
+    }
+
+    #[test]
+    fn a_mistyped_value_is_told_with_what_is_expected() {
+        for (words, wanted) in [
+            (&["--count", "x"][..], "--count: \"x\": not a whole number; write one such as 4"),
+            (&["--count", "65"], "--count: \"65\": give a whole number from 1 to 64"),
+            (&["--least", "0"], "--least: \"0\": give a whole number of 1 or more"),
+            (&["--skew", "x"], "--skew: \"x\": not a number; write one such as 0.5"),
+            (&["--how", "x"], "--how: \"x\": give spin or sleep"),
+            (&["--how"], "--how: its value is missing; see x --help"),
+            (&["a", "-1"], "-1: a negative value stands nowhere; see x --help"),
+        ] {
+            let said = told(words);
+            assert!(said.starts_with(wanted), "{words:?}: {said}");
+        }
+    }
 
     #[test]
     fn a_negative_value_is_told_with_its_flag() {

@@ -123,3 +123,37 @@ fn progress_is_shown_unless_the_user_wants_none() {
     let told = stderr(&lines.env("AFAR_PROGRESS", "lines").output().expect("it runs"));
     assert!(told.contains("\u{1e}afar  run "), "whoever reads lines has them: {told:?}");
 }
+
+#[test]
+fn a_value_that_cannot_be_is_told_with_a_remedy() {
+    for (words, wanted) in [
+        ("serve a=null: --shards x", "--shards: \"x\": not a whole number"),
+        ("watch --port 70000", "--port: \"70000\": give a whole number from 0 to 65535"),
+        ("plan cost --axis x", "--axis: \"x\": not a whole number"),
+        ("plan pool --servers -1", "--servers -1: a negative value"),
+        ("plan fleet --hours -3", "--hours -3: a negative value"),
+        ("run --trap x -- true", "--trap: \"x\": give auto, bpf or userfaultfd"),
+        ("bench null: --depth -1", "--depth -1: a negative value"),
+        ("bench null: --duration x", "--duration: "),
+        ("bench null: --rw x", "--rw: \"x\": give randread, "),
+        ("load kv redis://x --threads x", "--threads: \"x\": not a whole number"),
+        ("workload sort --repetitions 0", "--repetitions: \"0\": give a whole number from 1"),
+        ("sim --load -5%", "--load -5%: a negative value"),
+        ("sim --threads 0", "--threads: \"0\": give a whole number of 1 or more"),
+        ("sweep x.toml --find -5%", "--find -5%: a negative value"),
+        ("predict x --rtt -1us", "--rtt -1us: a negative value"),
+        ("torture 127.0.0.1 --seed x", "--seed: \"x\": a seed is a whole number"),
+        ("reproduce dime-fig4 --scale -1", "--scale -1: a negative value"),
+        ("report x --bound -5%", "--bound -5%: a negative value"),
+        ("top --interval -1s", "--interval -1s: a negative value"),
+        ("attach nvme+tcp://h/n d --queues x", "--queues: \"x\": not a whole number"),
+        ("doctor --json", "--json: its value is missing"),
+        ("discover -1", "-1: a negative value stands nowhere"),
+        ("completions x", "<SHELL>: \"x\": give bash, "),
+    ] {
+        let output = afar(words.split(' '));
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{words}: {said}");
+        assert!(said.contains(wanted) && said.matches('\n').count() == 1, "{words}: {said}");
+    }
+}
