@@ -28,36 +28,47 @@ pub struct ReportFlags {
 
     /// Write a page (HTML); - is standard output
     #[arg(long, short, value_name = "FILE")]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) output: Option<PathBuf>,
 
     /// Write each picture as SVG into a directory; created if missing
     #[arg(long, value_name = "DIR")]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) svg: Option<PathBuf>,
 
     /// Write each picture as PNG into a directory; created if missing
     #[arg(long, value_name = "DIR")]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) png: Option<PathBuf>,
 
     /// Write answers, figures and tables as JSON; - is standard output
     #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) json: Option<PathBuf>,
 
     /// How answers are printed: text, or Markdown for a pull request
     #[arg(long, value_name = "FORMAT", default_value = "text")]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) format: Format,
 
     /// Compare two records of the same kind, figure by figure
     #[arg(long)]
+    #[arg(help_heading = ANSWER)]
     pub(crate) compare: bool,
 
     /// The slowdown that is good enough; what --find has found has its own
     #[arg(long, value_name = "SHARE", default_value = "5%")]
+    #[arg(help_heading = ANSWER)]
     pub(crate) bound: String,
 
     /// Title of the page
     #[arg(long, value_name = "TEXT")]
+    #[arg(help_heading = ANSWER)]
     pub(crate) title: Option<String>,
 }
+
+const ANSWER: &str = "Answer";
+const OUTPUT: &str = "Output";
 
 const NOTES: &str = "\
 Examples:

@@ -20,44 +20,57 @@ pub struct SweepFlags {
 
     /// Directory of the results [default: FILE with the ending .sweep]
     #[arg(long, short, value_name = "DIR")]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) output: Option<PathBuf>,
 
     /// Find the largest round trip, the smallest bandwidth and the smallest local memory that slow
     /// the program down by at most this share
     #[arg(long, value_name = "SHARE")]
+    #[arg(help_heading = ANSWER)]
     pub(crate) find: Option<String>,
 
     /// Have runs count of which much memory stayed local; they are told apart
     #[arg(long)]
+    #[arg(help_heading = ANSWER)]
     pub(crate) allow_unmanaged: bool,
 
     /// Write the table as CSV; - is standard output, which then has nothing else
     #[arg(long, value_name = "FILE", conflicts_with = "find")]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) csv: Option<PathBuf>,
 
     /// Write the table, or the requirements that were found, as JSON; - is standard output, which
     /// then has nothing else
     #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) json: Option<PathBuf>,
 
     /// Print slowdown against each axis with its interval: the default
     #[arg(long, conflicts_with = "find")]
+    #[arg(help_heading = ANSWER)]
     pub(crate) table: bool,
 
     /// Exit with a status of its own unless every cell is slowed down by at most this share: 5 if
     /// one is slower for sure, 6 if one is not decided. For continuous integration
     #[arg(long, value_name = "SHARE", conflicts_with = "find")]
+    #[arg(help_heading = ANSWER)]
     pub(crate) fail_above: Option<String>,
 
     /// Where it is run: local, dask, dask:ADDRESS, dask:SCHEDULER-FILE, slurm, slurm:PARTITION, ray
     /// or ray:ADDRESS; what has run is not run again, wherever that was
     #[arg(long, value_name = "ENGINE", default_value_t)]
+    #[arg(help_heading = RUNS)]
     pub(crate) on: Place,
 
     /// Print what would be run, with every setting, and how long that may take; run nothing
     #[arg(long)]
+    #[arg(help_heading = RUNS)]
     pub(crate) dry_run: bool,
 }
+
+const ANSWER: &str = "Answer";
+const RUNS: &str = "Runs";
+const OUTPUT: &str = "Output";
 
 const NOTES: &str = r#"Example of a file:
   repetitions = 5

@@ -30,88 +30,109 @@ pub struct ServeFlags {
     /// --iscsi is given]
     #[arg(long, value_name = "ADDRESS:PORT")]
     #[arg(value_parser = socket_address)]
+    #[arg(help_heading = PORTALS)]
     pub(crate) nvme: Vec<SocketAddr>,
 
     /// Where iSCSI initiators connect, most often at port 3260; may be given several times
     #[arg(long, value_name = "ADDRESS:PORT")]
     #[arg(value_parser = socket_address)]
+    #[arg(help_heading = PORTALS)]
     pub(crate) iscsi: Vec<SocketAddr>,
 
     /// Only these hosts and initiators may connect: their NQNs and IQNs
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    #[arg(help_heading = PORTALS)]
     pub(crate) allow: Vec<String>,
 
     /// Threads, over which the queues of hosts are spread [default: one per processor]
     #[arg(long, value_name = "NUMBER")]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=64))]
+    #[arg(help_heading = WORK)]
     pub(crate) shards: Option<u16>,
 
     /// Look for the next request without sleeping for this long, where that has paid the last time
     /// [default: 20us]
     #[arg(long, value_name = "TIME")]
+    #[arg(help_heading = WORK)]
     pub(crate) busy_poll: Option<Duration>,
 
     /// Send what goes out at once in so many bytes or more without copying it: spares the memory
     /// bus of a machine with a network card, and costs where packets stay in the machine
     /// [default: all is copied]
     #[arg(long, value_name = "SIZE")]
+    #[arg(help_heading = WORK)]
     pub(crate) zero_copy: Option<Bytes>,
 
     /// Where what has been done can be read, in Prometheus' format, at /metrics; afar top shows it
     #[arg(long, value_name = "ADDRESS:PORT")]
     #[arg(value_parser = socket_address)]
+    #[arg(help_heading = PORTALS)]
     pub(crate) metrics: Option<SocketAddr>,
 
     /// Directory where reservations are kept that are to outlive this process, and identities of
     /// block devices [default: reservations beside each file that is served; identities with each
     /// file; for other devices nothing is kept, and hosts find another disk after a restart]
     #[arg(long, value_name = "DIRECTORY")]
+    #[arg(help_heading = DISKS)]
     pub(crate) state: Option<PathBuf>,
 
     /// Let other targets that say so, too, serve the same files and devices at the same time; what
     /// one of them has reserved, the others do not know
     #[arg(long)]
+    #[arg(help_heading = DISKS)]
     pub(crate) shared: bool,
 
     /// Give every file and device that is served another identity than it has: hosts then take a
     /// copy for another disk than the original
     #[arg(long)]
+    #[arg(help_heading = DISKS)]
     pub(crate) new_identity: bool,
 
     /// Numbers of controllers; targets that serve one subsystem together have ranges that do not
     /// meet [default: 1-65519]
     #[arg(long, value_name = "FIRST-LAST")]
+    #[arg(help_heading = DISKS)]
     pub(crate) controllers: Option<String>,
 
     /// A bound on what hosts may take, by the names below; may be given several times
     #[arg(long = "limit", value_name = "NAME=VALUE", value_delimiter = ',')]
+    #[arg(help_heading = WORK)]
     pub(crate) limits: Vec<String>,
 
     /// Become this user, with no other rights, once files, devices and sockets are open: what
     /// SIGHUP has it open later, this user must be allowed to open
     #[arg(long, value_name = "USER[:GROUP]")]
+    #[arg(help_heading = SERVICE)]
     pub(crate) user: Option<String>,
 
     /// Give up what a target does not need once it serves: files but in the directories of its
     /// files, its state and its FILE (landlock), and system calls such as those that start a
     /// program or trace one (seccomp) [default: auto]
     #[arg(long, value_name = "WHEN", value_enum)]
+    #[arg(help_heading = SERVICE)]
     pub(crate) sandbox: Option<Sandbox>,
 
     /// What is said of hosts on standard error, at most ten lines of a kind in ten seconds
     #[arg(long, value_name = "LEVEL", value_enum, default_value = "info")]
+    #[arg(help_heading = SERVICE)]
     pub(crate) log: Level,
 
     /// Write one line of JSON to this open descriptor once hosts can connect: schema, and the
     /// addresses (nvme, iscsi, metrics) and threads (shards) of the target; then close it
     #[arg(long, value_name = "NUMBER")]
     #[arg(value_parser = clap::value_parser!(i32).range(3..))]
+    #[arg(help_heading = SERVICE)]
     pub(crate) ready_fd: Option<i32>,
 
     /// Say in the end where the time of commands went, as JSON
     #[arg(long, hide = true)]
     pub(crate) trace: bool,
 }
+
+const PORTALS: &str = "Who reaches it, and where";
+const WORK: &str = "Work";
+const DISKS: &str = "Disks";
+const SERVICE: &str = "Service";
 
 pub(crate) const NOTES: &str = "\
 A file or device is had by one process: whoever comes second is told which. A file keeps its

@@ -29,6 +29,7 @@ pub struct SimFlags {
     /// and say what that does to the mean and 99th percentile of slowdown, the largest first; other
     /// words of choices, and another seed, too
     #[arg(long)]
+    #[arg(help_heading = RUNS)]
     pub(crate) sensitivity: bool,
 
     #[command(flatten)]
@@ -38,63 +39,79 @@ pub struct SimFlags {
     /// shares.csv, run.svg; created if missing. Of many runs table.csv, slowdown.svg and the runs
     /// [default: FILE with the ending .sim]; of --sensitivity the runs
     #[arg(long, short, value_name = "DIR")]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) output: Option<PathBuf>,
 
     /// Write the result as JSON; - is standard output, in place of the table
     #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) json: Option<PathBuf>,
 
     /// Write a row for each flow; - is standard output, in place of the table
     #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) csv: Option<PathBuf>,
 
     /// Write the same as Parquet
     #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) parquet: Option<PathBuf>,
 
     /// Write completion times by size, for afar run --profile; - is standard output
     #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) delay_profile: Option<PathBuf>,
 
     /// Write what each port did in each interval (knob every): queue at its end, deepest queue,
     /// bytes sent, packets dropped; Parquet if the name ends so, else CSV; intervals in which
     /// nothing was are left out
     #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) ports: Option<PathBuf>,
 
     /// Write quantiles of completion time and slowdown by size, as CSV
     #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) cdf: Option<PathBuf>,
 
     /// Draw queues over time by port, drops over time, and distributions of slowdown and
     /// completion time by size
     #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) svg: Option<PathBuf>,
 
     /// Write packets as they leave and reach hosts for Wireshark (pcapng, the network's time to the
     /// nanosecond); headers are made up from flows, as the comment of the file says
     #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) pcap: Option<PathBuf>,
 
     /// The most packets of --pcap, the first that are sent; one takes 250 bytes of memory and of
     /// the file
     #[arg(long, value_name = "NUMBER", default_value_t = 100_000)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=PCAP_PACKETS_MAX))]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) pcap_packets: u32,
 
     /// Write a page to step through a small run packet by packet, for any browser, without network
     #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) steps: Option<PathBuf>,
 
     /// Runs at once, where there are several [default: as many as there are processors]
     #[arg(long, short, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(help_heading = RUNS)]
     pub(crate) threads: Option<u32>,
 
     /// Where the runs of a sweep are done: local, dask, dask:ADDRESS, dask:SCHEDULER-FILE, slurm,
     /// slurm:PARTITION, ray or ray:ADDRESS; those that are there are not done again
     #[arg(long, value_name = "ENGINE", default_value_t)]
+    #[arg(help_heading = RUNS)]
     pub(crate) on: Place,
 }
+
+const RUNS: &str = "Runs";
+const OUTPUT: &str = "Output";
 
 /// 2.5 GB.
 const PCAP_PACKETS_MAX: i64 = 10_000_000;

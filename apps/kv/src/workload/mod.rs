@@ -81,8 +81,11 @@ fn run(flags: &JobFlags, job: &mut dyn Job) -> Result<ExitCode, Failure> {
     let median_ns = sorted[(sorted.len() - 1) / 2];
     let text = || {
         let seconds = median_ns as f64 / 1e9;
-        let of =
-            if flags.repetitions > 1 { format!(" (median of {})", flags.repetitions) } else { String::new() };
+        let of = if flags.repetitions > 1 {
+            format!(" (median of {})", flags.repetitions)
+        } else {
+            String::new()
+        };
         let (name, facts) = (job.name(), job.facts());
         format!("{name}: {seconds:.6} s{of}, {facts}, checksum {checksum:016x}\n")
     };

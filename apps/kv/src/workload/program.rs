@@ -22,7 +22,8 @@ pub(crate) fn sql(flags: &SqlFlags) -> WorkloadError {
     };
     let mut command = Command::new(&flags.python);
     command.args(["-c", BENCHMARK, query]);
-    command.args([flags.size.get(), flags.seed, u64::from(flags.repetitions)].map(|n| n.to_string()));
+    command
+        .args([flags.size.get(), flags.seed, u64::from(flags.repetitions)].map(|n| n.to_string()));
     command.arg(&flags.python);
     become_it(command, &flags.python, PYTHON_REMEDY)
 }

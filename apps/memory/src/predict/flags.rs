@@ -27,48 +27,59 @@ pub struct PredictFlags {
 
     /// Record how the program uses its memory, as Parquet, to predict from it again
     #[arg(long, value_name = "FILE", requires = "program")]
+    #[arg(help_heading = PROGRAM)]
     pub(crate) record: Option<PathBuf>,
 
     /// Memory that is local: shares, of what --of says, or sizes [default: 10%,20%,...,90%]
     #[arg(long, value_name = "SIZE", value_delimiter = ',')]
+    #[arg(help_heading = MEMORY)]
     pub(crate) local: Vec<LocalSize>,
 
     /// What a share is a share of: peak, the most that the program used, as in afar sweep; live,
     /// what is in use at each moment; or a size [default: peak]
     #[arg(long, value_name = "WHAT")]
+    #[arg(help_heading = MEMORY)]
     pub(crate) of: Option<ShareOf>,
 
     /// How long the program takes with all memory local, where that is known better than from the
     /// run that was watched
     #[arg(long, value_name = "TIME", value_parser = above_zero)]
+    #[arg(help_heading = PROGRAM)]
     pub(crate) alone: Option<Duration>,
 
     /// Round trips of an empty request [default: 1us,3us,5us,10us]
     #[arg(long, value_name = "TIME", value_delimiter = ',', value_parser = delay)]
+    #[arg(help_heading = NETWORK)]
     pub(crate) rtt: Vec<Duration>,
 
     /// Bits per second in one direction, or none [default: 40Gbps]
     #[arg(long, value_name = "RATE", value_delimiter = ',')]
+    #[arg(help_heading = NETWORK)]
     pub(crate) bandwidth: Vec<Bandwidth>,
 
     /// Order in which pages become remote, for the slowdown
     #[arg(long, value_name = "POLICY", value_parser = policy(), default_value = "clock")]
+    #[arg(help_heading = MEMORY)]
     pub(crate) policy: PolicyKind,
 
     /// What transfers share
     #[arg(long, value_name = "MODE", value_parser = link(), default_value = "full-duplex")]
+    #[arg(help_heading = NETWORK)]
     pub(crate) link: LinkMode,
 
     /// Predict although much of the program's memory stayed local and was not watched; it is said
     #[arg(long, requires = "program")]
+    #[arg(help_heading = PROGRAM)]
     pub(crate) allow_unmanaged: bool,
 
     /// Write every point as JSON; - is standard output, in place of the tables
     #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) json: Option<PathBuf>,
 
     /// Draw fetches and slowdown over local memory as SVG
     #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) svg: Option<PathBuf>,
 
     /// The program to watch and its arguments
@@ -76,6 +87,11 @@ pub struct PredictFlags {
     #[arg(value_hint = clap::ValueHint::CommandWithArguments)]
     pub(crate) program: Vec<OsString>,
 }
+
+const MEMORY: &str = "Memory";
+const NETWORK: &str = "Link to far memory";
+const PROGRAM: &str = "Program";
+const OUTPUT: &str = "Output";
 
 const NOTES: &str = "\
 Not seen are touches of pages among the last few that were touched, accesses of devices and of the

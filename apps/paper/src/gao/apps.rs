@@ -49,7 +49,12 @@ const fn job(
 /// Each with as much work as is worth measuring beside its start.
 pub(super) const APPS: [App; 7] = [
     job("wordcount", Class::Both, "wordcount", ["--size 8MiB", "--size 32MiB"]),
-    job("sort", Class::Both, "sort", ["--size 16MiB --repetitions 3", "--size 32MiB --repetitions 5"]),
+    job(
+        "sort",
+        Class::Both,
+        "sort",
+        ["--size 16MiB --repetitions 3", "--size 32MiB --repetitions 5"],
+    ),
     job("als", Class::A, "als", ["--size 8MiB --iterations 2", "--size 16MiB --iterations 5"]),
     App {
         name: "memcached",
