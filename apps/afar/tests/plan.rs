@@ -221,6 +221,9 @@ fn waiting_and_requirements() {
         &["latency", "--sweep", &file("y.json", "{}")],
         "it is no record of afar, not of \"afar.requirement/",
     );
+    let rows = answer(&["latency", "--csv", "-"]);
+    assert!(rows.starts_with("design,scope,rate_bps,fixed_ns,"), "{rows}");
+    assert_eq!(rows.lines().count(), 1 + record::<RoundTrips>(&["latency"]).paths.len());
     let directory = scratch("").display().to_string();
     refused(&["latency", "--sweep", &directory], "run afar sweep --find 5% on it");
     let printed = file("latency.toml", &answer(&["latency", "--print"]));

@@ -39,6 +39,9 @@ fn predicted(test: &str, next: &str, local: &[u64]) -> Option<Vec<Value>> {
     let words = ["predict", "--quiet", "--record", record, "--", "/usr/bin/python3", "-c", &script];
     Launch::new([afar].iter().chain(&words)).run().expect(0, "watching");
     let answer = ask(&file, local);
+    let rows = Launch::new([afar, "predict", record, "--csv", "-"]).run().expect(0, "--csv").text();
+    assert!(rows.starts_with("local,rtt_ns,bandwidth_bps,slowdown,"), "{rows}");
+    assert_eq!(rows.lines().count(), 1 + 9 * 4, "nine shares over four networks: {rows}");
     let curve = answer["curve"].as_array().expect("a curve").clone();
     std::fs::remove_file(&file).expect("it was written");
     Some(curve)
@@ -123,7 +126,7 @@ fn predicted_programs_share_a_pool() {
         let all = [&[env!("CARGO_BIN_EXE_afar"), "plan", "pool", "--predict", &large], words];
         Launch::new(all.concat()).run()
     };
-    let words = ["--predict", &small, "--where", "rtt=5000ns", "--servers", "4", "--json", "-"];
+    let words = ["--predict", &small, "--network", "rtt=5000ns", "--servers", "4", "--json", "-"];
     let sized: PoolSizing = results::read(&pool(&words).expect(0, "pool").text()).expect("sizes");
     assert_eq!(sized.programs.len(), 2, "the example's programs are none of them");
     let [one, _] = &sized.programs[..] else { panic!("{sized:?}") };
@@ -135,11 +138,11 @@ fn predicted_programs_share_a_pool() {
         assert!(ended.stderr.contains(wanted), "{}", ended.stderr);
     };
     refused(&[], "several curves, which differ in rtt");
-    refused(&["--where", "rtt=7us"], "no run with what where says");
-    refused(&["--where", "rtt"], "write AXIS=VALUE");
-    refused(&["--where", "rtt=5us", "--predict", &large], "is there twice");
-    refused(&["--where", "rtt=5us", "--bound", "5"], "--bound: give a share, such as 5%");
-    refused(&["--predict", "/dev/null", "--where", "rtt=5us"], "this is no prediction");
+    refused(&["--network", "rtt=7us"], "no run with what where says");
+    refused(&["--network", "rtt"], "write AXIS=VALUE");
+    refused(&["--network", "rtt=5us", "--predict", &large], "is there twice");
+    refused(&["--network", "rtt=5us", "--bound", "5"], "--bound: give a share, such as 5%");
+    refused(&["--predict", "/dev/null", "--network", "rtt=5us"], "this is no prediction");
 }
 
 #[test]

@@ -250,6 +250,10 @@ fn interrupted_it_says_what_was_seen() {
     assert_eq!((ended.status, &record["results"]["interrupted"]), (130, &Value::Bool(true)));
     assert_eq!(record["results"]["cases"][0]["verdict"], "as stated");
     assert!(ended.text().contains("interrupted, 1 not tried"), "{}", ended.text());
+    let words = [AFAR, "torture", &uri, "--case", "N2", "--quick", "--csv", "-"];
+    let rows = Launch::new(words).limit(LIMIT).run().expect(0, "--csv").text();
+    assert!(rows.starts_with("case,verdict,ways,") && rows.contains("\nN2,as stated,"), "{rows}");
+    assert_eq!(rows.lines().count(), 2, "a row for each case, and nothing else: {rows}");
     target.running.signal("INT");
 }
 

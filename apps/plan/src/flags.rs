@@ -127,13 +127,18 @@ pub(crate) struct LatencyFlags {
     #[arg(help_heading = OUTPUT)]
     pub(crate) svg: Option<PathBuf>,
 
+    /// Write a row for each way to fetch a page; - is standard output
+    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = OUTPUT)]
+    pub(crate) csv: Option<PathBuf>,
+
     /// Write everything as JSON; - is standard output, in place of the table
     #[arg(long, value_name = "FILE")]
     #[arg(help_heading = OUTPUT)]
     pub(crate) json: Option<PathBuf>,
 
     /// Print the file that would be used, to begin one's own with
-    #[arg(long, conflicts_with_all = ["set", "sweep", "json", "svg"])]
+    #[arg(long, conflicts_with_all = ["set", "sweep", "json", "csv", "svg"])]
     #[arg(help_heading = OUTPUT)]
     pub(crate) print: bool,
 }
@@ -311,9 +316,9 @@ pub(crate) struct PoolFlags {
     pub(crate) predict: Vec<PathBuf>,
 
     /// The network, where a prediction is of several: rtt=5us; may be given several times
-    #[arg(long = "where", value_name = "AXIS=VALUE", requires = "predict")]
+    #[arg(long, value_name = "AXIS=VALUE", requires = "predict")]
     #[arg(help_heading = PREDICTED)]
-    pub(crate) held: Vec<String>,
+    pub(crate) network: Vec<String>,
 
     /// How much slower each of these programs may be
     #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = slower)]
@@ -374,7 +379,7 @@ Examples:
   afar sweep redis.toml --json redis.json
   afar plan pool pool.toml --svg pool.svg
   afar predict sort.reuse --json sort.json
-  afar plan pool --predict sort.json --where rtt=5us --bound 10% --servers 8
+  afar plan pool --predict sort.json --network rtt=5us --bound 10% --servers 8
 
 Exit status: 0 there is an answer; 2 bad usage or a file that cannot be.";
 

@@ -71,6 +71,10 @@ pub struct TortureFlags {
     /// Write everything that was seen as JSON; - is standard output, which then has nothing else
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) json: Option<PathBuf>,
+
+    /// Write a row for each case, with units in the names of columns; - is standard output
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    pub(crate) csv: Option<PathBuf>,
 }
 
 const CASES: &str = "Cases";

@@ -47,11 +47,12 @@ pub fn torture(flags: &TortureFlags) -> Result<ExitCode, Failure> {
         terminal::answer(&text)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let json = flags.json.as_deref().map(Output::open).transpose()?;
+    let json = Output::wanted(flags.json.as_deref())?;
+    let csv = Output::wanted(flags.csv.as_deref())?;
     let mut session = Session::new().map_err(TortureError::from)?;
     let plan = Plan::resolve(flags)?;
     let started_unix_ns = sys::clock::unix_ns();
-    let is_told = !json.as_ref().is_some_and(Output::is_stdout);
+    let is_told = ![&json, &csv].into_iter().flatten().any(Output::is_stdout);
     let say = |text: String| if is_told { terminal::answer(&text) } else { Ok(()) };
     if !console::is_quiet() {
         say(table::head(&plan))?;
@@ -80,7 +81,9 @@ pub fn torture(flags: &TortureFlags) -> Result<ExitCode, Failure> {
     let interrupted = session.is_interrupted();
     let ends = [interrupted, is_gone];
     let record = || results::write(&table::record(&plan, &calm, &outcomes, started_unix_ns, ends));
-    console::answer(|| table::summary(&plan, &outcomes, ends), vec![(json, &record)])?;
+    let rows = || table::csv(&outcomes);
+    let summary = || table::summary(&plan, &outcomes, ends);
+    console::answer(summary, vec![(json, &record), (csv, &rows)])?;
     let is_wrong = outcomes.iter().any(|outcome| outcome.verdict == Verdict::Not);
     Ok(match (is_wrong, interrupted) {
         (_, true) => Class::Interrupted.into(),

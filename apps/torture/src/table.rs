@@ -172,6 +172,26 @@ fn of_case(outcome: &Outcome) -> Case {
     }
 }
 
+/// A row for each case.
+pub(super) fn csv(outcomes: &[Outcome]) -> String {
+    let head = "case,verdict,ways,wrong,neighbour_p99_ns,neighbour_errors,elapsed_ns\n".to_owned();
+    outcomes.iter().fold(head, |mut text, outcome| {
+        let (findings, felt) = (&outcome.findings, &outcome.neighbour);
+        let _infallible = writeln!(
+            text,
+            "{},{},{},{},{},{},{}",
+            outcome.row.name,
+            outcome.verdict.words(),
+            findings.ways,
+            findings.wrong,
+            felt.p99_ns,
+            felt.error_count,
+            ns(outcome.elapsed),
+        );
+        text
+    })
+}
+
 // What needs a look is in capitals.
 const fn loud(verdict: Verdict) -> &'static str {
     match verdict {

@@ -117,7 +117,7 @@ impl Progress {
     pub fn show(&mut self, what: &str) {
         let number = self.ended + 1;
         let number = self.all.map_or(number, |all| number.min(all.max(1)));
-        self.draw(&self.told(number, "  ", what, "  "));
+        self.draw(&self.told(number, ["  ", "  "], what, self.left()));
     }
 
     /// One more part has ended: `what` it was, and what it came to.
@@ -126,7 +126,7 @@ impl Progress {
         self.all = self.all.map(|all| all.max(self.ended));
         self.part_began = Instant::now();
         if matches!(self.place, Place::Lines) && self.all != Some(1) {
-            let text = self.told(self.ended, ": ", what, ", ");
+            let text = self.told(self.ended, [": ", ", "], what, self.left());
             terminal::say(&format!("{text}\n"));
         }
     }
@@ -152,23 +152,33 @@ impl Progress {
     /// How long the parts that are left may take; nothing while that is unknown.
     #[must_use]
     pub fn left(&self) -> Option<Duration> {
+        self.left_at(Instant::now())
+    }
+
+    fn left_at(&self, now: Instant) -> Option<Duration> {
         let left = self.all?.saturating_sub(self.ended);
         let own = u32::try_from(self.ended - self.before).ok().filter(|own| *own > 0);
-        let spent = self.part_began.elapsed();
-        let each = own.map(|own| self.began.elapsed().saturating_sub(spent) / own).or(self.each)?;
+        let spent = now.saturating_duration_since(self.part_began);
+        let whole = self.part_began.saturating_duration_since(self.began);
+        let each = own.map(|own| whole / own).or(self.each)?;
         let left = u32::try_from(left).ok().filter(|left| *left > 0)?;
         // What goes on is a part of which some is over, and never takes less than nothing.
         Some(each.saturating_mul(left - 1) + each.saturating_sub(spent))
     }
 
-    fn told(&self, number: usize, after: &str, what: &str, before: &str) -> String {
+    fn told(
+        &self,
+        number: usize,
+        [after, before]: [&str; 2],
+        what: &str,
+        left: Option<Duration>,
+    ) -> String {
         let parts = match self.all {
             Some(1) => String::new(),
             Some(all) => format!("{} {number} of {all}", self.part),
             None => format!("{} {number}", self.part),
         };
         let after = if parts.is_empty() || what.is_empty() { "" } else { after };
-        let left = self.left();
         let left = left.map_or_else(String::new, |left| format!("{before}{} left", clock(left)));
         format!("{parts}{after}{what}{left}")
     }
@@ -199,30 +209,36 @@ mod tests {
         assert_eq!(told, ["5 s", "1 min 05 s", "1 h 01 min"]);
     }
 
-    #[test]
-    fn what_is_left_takes_as_long_as_what_has_ended() {
-        let mut progress = Progress { all: Some(24), ..Progress::unseen("run") };
-        assert_eq!(progress.left(), None, "nothing is known yet");
-        progress.expect(Some(2.0));
-        assert_eq!(progress.left(), Some(seconds(48)));
-        progress.end("a run");
-        progress.began = Instant::now().checked_sub(seconds(10)).expect("it runs for longer");
-        let left = progress.left().expect("one has ended").as_secs();
-        assert!((230..240).contains(&left), "10 s for each of 23, not {left}");
-        let text = progress.told(1, ": ", "rtt=20us 1.32 s", ", ");
-        assert!(text.starts_with("run 1 of 24: rtt=20us 1.32 s, 3 min 5"), "{text}");
-        assert!(text.ends_with(" s left"), "{text}");
+    /// Of four parts, of which the last to end did so ten seconds after the beginning.
+    fn of_four(ended: usize, before: usize) -> Progress {
+        let mut progress = Progress { all: Some(4), ..Progress::unseen("run") }.after(before);
+        (progress.ended, progress.part_began) = (ended, progress.began + seconds(10));
+        progress
     }
 
     #[test]
-    fn runs_of_earlier_processes_tell_nothing_of_the_pace() {
-        let mut progress = Progress { all: Some(4), ..Progress::unseen("run") }.after(2);
-        assert_eq!(progress.left(), None);
-        progress.end("a run");
-        progress.began = Instant::now().checked_sub(seconds(7)).expect("it runs for longer");
-        assert_eq!(progress.left().map(|left| left.as_secs()), Some(7), "one is left");
-        progress.end("the last");
-        assert_eq!(progress.left(), None, "nothing is left");
-        assert_eq!(progress.told(4, ": ", "the last", ", "), "run 4 of 4: the last");
+    fn what_is_left_takes_as_long_as_what_has_ended() {
+        let left = |ended, before, after_s| {
+            let progress = of_four(ended, before);
+            progress.left_at(progress.part_began + seconds(after_s)).map(|left| left.as_secs())
+        };
+        assert_eq!(left(0, 0, 0), None, "nothing is known yet");
+        assert_eq!(left(1, 0, 0), Some(30), "10 s for each of three");
+        assert_eq!(left(2, 0, 3), Some(7), "3 s of the third are over");
+        assert_eq!(left(3, 2, 0), Some(10), "two of an earlier process tell nothing of the pace");
+        assert_eq!(left(3, 0, 99), Some(0), "one takes longer than those before");
+        assert_eq!(left(4, 0, 0), None, "nothing is left");
+        let mut known = of_four(0, 0);
+        known.expect(Some(2.0));
+        assert_eq!(known.left_at(known.part_began), Some(seconds(8)));
+    }
+
+    #[test]
+    fn a_line_says_which_part_and_what_is_left() {
+        let told = |number, left| of_four(0, 0).told(number, [": ", ", "], "rtt=20us 1.32 s", left);
+        assert_eq!(told(3, Some(seconds(65))), "run 3 of 4: rtt=20us 1.32 s, 1 min 05 s left");
+        assert_eq!(told(4, None), "run 4 of 4: rtt=20us 1.32 s");
+        let one = Progress { all: Some(1), ..of_four(0, 0) };
+        assert_eq!(one.told(1, ["  ", "  "], "reads", Some(seconds(2))), "reads  2 s left");
     }
 }

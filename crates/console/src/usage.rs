@@ -101,6 +101,9 @@ fn bounds(range: &str) -> Option<String> {
     };
     let high = high.parse::<u128>().ok();
     let high = high.map(|high| if is_open { high.saturating_sub(1) } else { high });
+    // The end of a type is no bound that somebody chose.
+    let ends = [u128::from(u32::MAX), u128::from(u64::MAX), i64::MAX as u128];
+    let high = high.filter(|high| !ends.contains(high));
     match (low.is_empty(), high) {
         (false, Some(high)) => Some(format!("from {low} to {high}")),
         (false, None) => Some(format!("of {low} or more")),

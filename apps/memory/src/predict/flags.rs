@@ -77,6 +77,11 @@ pub struct PredictFlags {
     #[arg(help_heading = OUTPUT)]
     pub(crate) json: Option<PathBuf>,
 
+    /// Write a row for each slowdown, with units in the names of columns; - is standard output
+    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = OUTPUT)]
+    pub(crate) csv: Option<PathBuf>,
+
     /// Draw fetches and slowdown over local memory as SVG
     #[arg(long, value_name = "FILE")]
     #[arg(help_heading = OUTPUT)]

@@ -39,6 +39,7 @@ pub(crate) use error::PredictError;
 pub fn predict(flags: &PredictFlags) -> Result<ExitCode, Failure> {
     let grid = grid(flags)?;
     let json = flags.json.as_deref().map(Output::open).transpose()?;
+    let csv = Output::wanted(flags.csv.as_deref())?;
     let svg = flags.svg.as_deref().map(Output::open).transpose()?;
     let mut profile = match &flags.file {
         Some(path) => file::read(path)?,
@@ -48,8 +49,9 @@ pub fn predict(flags: &PredictFlags) -> Result<ExitCode, Failure> {
     let prediction = predict_all(&profile, &grid);
     let facts = &profile.facts;
     let picture = || picture::draw(facts, &prediction);
-    let record = || told::json(facts, &prediction);
-    console::answer(|| told::text(facts, &prediction), vec![(svg, &picture), (json, &record)])?;
+    let (record, rows) = (|| told::json(facts, &prediction), || told::csv(&prediction));
+    let forms: Vec<console::Form<'_>> = vec![(svg, &picture), (json, &record), (csv, &rows)];
+    console::answer(|| told::text(facts, &prediction), forms)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -128,6 +128,23 @@ pub(super) fn json(facts: &Facts, prediction: &Prediction) -> String {
     })
 }
 
+/// A row for each slowdown.
+pub(super) fn csv(prediction: &Prediction) -> String {
+    let head = "local,rtt_ns,bandwidth_bps,slowdown,slowdown_low,slowdown_high,seen_whole\n";
+    let points = prediction
+        .sizes
+        .iter()
+        .flat_map(|size| size.points.iter().map(move |point| slowdown(size, point)));
+    points.fold(head.to_owned(), |text, point| {
+        let Slowdown { local, rtt_ns, slowdown, slowdown_low, slowdown_high, .. } = point;
+        let rate = point.bandwidth_bps.map_or_else(String::new, |rate| rate.to_string());
+        let seen = point.seen_whole;
+        text + &format!(
+            "{local},{rtt_ns},{rate},{slowdown},{slowdown_low},{slowdown_high},{seen}\n"
+        )
+    })
+}
+
 fn slowdown(size: &Size, point: &Point) -> Slowdown {
     Slowdown {
         local: size.local.to_string(),

@@ -13,10 +13,12 @@ use console::{
 use document::DocumentError;
 use measure::{BitsPerSec, Duration};
 use planner::latency::{Group, LatencyError, RoundTrip, Sharing};
+use records::Column;
 use results::plan::latency as record;
 use results::{Requirements, Standing};
 
 use self::file::{EXAMPLE, Experiment, Target};
+use super::grid::{self, Grid};
 use super::picture::{Bar, Bars, bars};
 use super::{PlanError, Written, when, write};
 use crate::flags::LatencyFlags;
@@ -53,6 +55,7 @@ pub(super) fn latency(flags: &LatencyFlags) -> Result<ExitCode, Failure> {
         table: text(&experiment, &paths),
         files: vec![
             when(&flags.json, || results::write(&recorded(&experiment, &paths))),
+            (&flags.csv, grid::bytes(&flags.csv, || Ok(rows(&recorded(&experiment, &paths))))?),
             when(&flags.svg, || picture(&experiment, &paths)),
         ],
     })
@@ -222,6 +225,24 @@ fn picture(experiment: &Experiment, paths: &[Way<'_>]) -> String {
         bars: drawn,
         note: "▸ meets every target",
     })
+}
+
+fn rows(record: &record::RoundTrips) -> Grid {
+    let paths = || record.paths.iter();
+    let text = |of: fn(&record::Path) -> String| Column::Text(paths().map(of).collect());
+    let time = |of: fn(&record::Path) -> f64| {
+        Column::Text(paths().map(|path| of(path).to_string()).collect())
+    };
+    vec![
+        ("design", text(|path| path.design.clone())),
+        ("scope", text(|path| path.scope.clone())),
+        ("rate_bps", Column::Numbers(paths().map(|path| path.rate_bps).collect())),
+        ("fixed_ns", time(|path| path.fixed_ns)),
+        ("transmission_ns", time(|path| path.transmission_ns)),
+        ("wait_ns", time(|path| path.wait_ns)),
+        ("total_ns", time(|path| path.total_ns)),
+        ("meets", text(|path| path.meets.join(" "))),
+    ]
 }
 
 fn recorded(experiment: &Experiment, paths: &[Way<'_>]) -> record::RoundTrips {

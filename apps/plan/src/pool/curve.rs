@@ -83,7 +83,7 @@ pub(super) fn of(
             let (axis, value) = axis.map_or(("an axis", ""), |(axis, value)| (axis, value));
             let message = format!(
                 "there are several curves, which differ in {axis}; choose one, such as where = \
-                 [\"{axis}={value}\"] (--where {axis}={value})"
+                 [\"{axis}={value}\"] (--network {axis}={value})"
             );
             return Err(wrong(point.at, message));
         }

@@ -40,7 +40,7 @@ pub(super) fn pool(flags: &PoolFlags) -> Result<ExitCode, Failure> {
         terminal::answer(&text)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let (files, held) = (&flags.predict[..], &flags.held[..]);
+    let (files, held) = (&flags.predict[..], &flags.network[..]);
     let predicted = Predicted { files, held, bound: flags.bound, servers: flags.servers };
     let experiment = Experiment::read(flags.experiment.as_deref(), &flags.set, &predicted)?;
     // All of these are about the whole file.

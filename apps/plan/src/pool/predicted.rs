@@ -40,7 +40,7 @@ impl Predicted<'_> {
         })?;
         let held = self.held.iter().map(|text| {
             let wrong = || DocumentError::At {
-                place: format!("--where {text}"),
+                place: format!("--network {text}"),
                 message: "write AXIS=VALUE, such as rtt=5us".to_owned(),
             };
             text.split_once('=').ok_or_else(wrong)
