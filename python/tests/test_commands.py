@@ -19,7 +19,7 @@ SIGNAL_S = 20.0
 
 # A simulation that takes long enough to show how it goes.
 LONG = {"flows": 4000}
-ENDLESS = {"runtime": "3600s"}
+ENDLESS = {"duration": "3600s"}
 
 
 def test_a_simulation_is_a_record_with_a_table(small):

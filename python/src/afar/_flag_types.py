@@ -151,7 +151,7 @@ class SimFlags(TypedDict, total=False):
     pcap: Path
     pcap_packets: Numbers
     steps: Path
-    jobs: Numbers
+    threads: Numbers
     on: Texts
 
 
@@ -179,14 +179,14 @@ class BenchFlags(TypedDict, total=False):
     overwrite: bool
     layout: bool
     seed: Number
-    iodepth: Number
-    numjobs: Number
+    depth: Number
+    threads: Number
     rate_iops: Number
     rate: Size
     spacing: Text
-    runtime: Time
-    ramp_time: Time
-    number_ios: Number
+    duration: Time
+    warm_up: Time
+    requests: Number
     busy_poll: Time
     header_digest: bool
     data_digest: bool
@@ -237,6 +237,7 @@ class PredictFlags(TypedDict, total=False):
     policy: Text
     link: Text
     allow_unmanaged: bool
+    csv: Path
     svg: Path
 
 
@@ -266,8 +267,9 @@ class PlanLatencyFlags(TypedDict, total=False):
     """Flags of ``afar plan latency``."""
 
     set: Pairs
-    requirement: Path
+    sweep: Texts
     svg: Path
+    csv: Path
 
 
 class PlanPlaceFlags(TypedDict, total=False):
@@ -295,6 +297,10 @@ class PlanPoolFlags(TypedDict, total=False):
     """Flags of ``afar plan pool``."""
 
     set: Pairs
+    predict: Path
+    network: Pairs
+    bound: Share
+    servers: Number
     svg: Path
     csv: Path
 
