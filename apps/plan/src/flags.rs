@@ -367,9 +367,10 @@ Keys of a file: currency; server.step (memory of a server is a multiple of it); 
 (that share a pool; all if it is not said); price.local, pool (of a gibibyte), port (of a server);
 [[program]] with name, bound (the slowdown it may have), and its curve, a list of { local,
 slowdown }, or sweep = \"FILE\", what afar sweep has written with --json or --csv, or afar predict
-with --json, with where = [\"rtt=5us\"] if it has more axes than local. What programs want: memory on servers of their own,
-with low (the share of it that the quietest hour has) and peak (an hour); or demand = \"FILE.csv\"
-with the columns server, period, program, memory, where [[program]] named * stands for all others.
+with --json, with where = [\"rtt=5us\"] if it has more axes than local. What programs want: memory
+on servers of their own, with low (the share of it that the quietest hour has) and peak (an hour);
+or demand = \"FILE.csv\" with the columns server, period, program, memory, where [[program]] named *
+stands for all others.
 
 Where a slowdown was measured with an interval, its upper end counts. Between two points it is taken
 to be on the line between them, and below the least share that was measured nothing is promised.

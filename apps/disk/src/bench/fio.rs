@@ -274,6 +274,11 @@ fn shares(latency: &Histogram) -> [(&'static str, Value); 3] {
     [("latency_ns", of(1, 0).into()), ("latency_us", us.into()), ("latency_ms", ms.into())]
 }
 
+/// A record as it is written.
+pub(super) fn text(record: &Value) -> String {
+    serde_json::to_string_pretty(record).expect("plain data has a JSON form") + "\n"
+}
+
 #[cfg(test)]
 mod tests {
     use measure::Duration;

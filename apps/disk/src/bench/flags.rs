@@ -13,8 +13,8 @@ use workload::Spacing;
 
 /// Load a disk, here or over the network, and time its answers
 ///
-/// The words are fio's or have those of fio beside them, and job files are fio's. In a closed loop (the default) each job keeps
-/// --depth requests under way.
+/// The words are fio's or have those of fio beside them, and job files are fio's. In a closed loop
+/// (the default) each job keeps --depth requests under way.
 /// With --rate-iops requests arrive by themselves, and the time of each begins at its arrival, so
 /// that a disk that pauses is late for all that arrived meanwhile.
 #[derive(Debug, Args)]

@@ -84,18 +84,13 @@ pub fn bench(flags: &BenchFlags) -> Result<ExitCode, Failure> {
     let record = || {
         let phases: Vec<_> = done.iter().collect();
         let beside = [("interrupted", interrupted.into())];
-        told(&fio::record(flags, &jobs, &phases, &beside))
+        fio::text(&fio::record(flags, &jobs, &phases, &beside))
     };
     console::answer(|| summary::text(&jobs, &done, interrupted), vec![(json, &record)])?;
     let is_good = report::total(&done).is_some_and(|total| {
         total.failure_count() == 0 && total.checks.wrong_count() == 0 && total.count() > 0
     });
     Ok(if is_good { ExitCode::SUCCESS } else { Class::Failed.into() })
-}
-
-// A record as it is written.
-fn told(record: &serde_json::Value) -> String {
-    serde_json::to_string_pretty(record).expect("plain data has a JSON form") + "\n"
 }
 
 /// Endings of job files.

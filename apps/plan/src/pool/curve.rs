@@ -9,20 +9,9 @@ use document::DocumentError;
 use planner::pool::Curve;
 use results::{CellKind, Estimate, Finding, Findings, Verdict};
 
-use super::predicted::{self, is_same};
+use super::predicted::{self, Point, is_same};
 use document::Source;
 use document::csv::rows;
-
-/// One cell of a sweep with memory far away, or one point of a prediction.
-#[derive(Debug)]
-pub(super) struct Point {
-    /// Where it stands.
-    pub(super) at: usize,
-    pub(super) local: String,
-    /// Further axes and their values.
-    pub(super) axes: Vec<(String, String)>,
-    pub(super) slowdown: f64,
-}
 
 /// Reads the curve of the cells in which axes have the values of `held`.
 ///

@@ -7,8 +7,8 @@ use planner::pool::{Curve, Terms};
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::added::Predicted;
 use super::demand::Program;
-use super::predicted::Predicted;
 use super::{curve, demand};
 use crate::amounts::small;
 use document::DocumentError;

@@ -1,5 +1,6 @@
 //! `afar plan pool`: how much memory servers need of their own, and how much a pool.
 
+mod added;
 mod curve;
 mod demand;
 mod file;
@@ -16,8 +17,8 @@ use measure::{Bytes, Money};
 use planner::pool::{PoolError, Purchase, Sizing, Verdict, purchase, size};
 use results::plan::pool as record;
 
+use self::added::Predicted;
 use self::file::{EXAMPLE, Experiment};
-use self::predicted::Predicted;
 use super::picture::{Bar, Bars, bars};
 use super::{PlanError, Written, when, write};
 use crate::flags::PoolFlags;

@@ -130,7 +130,7 @@ fn write(
 ) -> Result<(), Failure> {
     let csv = || output::csv(&curve.points);
     let svg = || output::picture(ready, curve);
-    let json = || super::told(&record(flags, curve, interrupted));
+    let json = || fio::text(&record(flags, curve, interrupted));
     let text = || match curve.points.is_empty() {
         true => String::new(),
         false => output::text(ready, curve),
