@@ -65,9 +65,10 @@ fn fio(words: &[&str]) -> (bool, String) {
 #[test]
 fn processors_of_both_sides_are_accounted_for() {
     let (target, uri) = serve("memory:16MiB");
-    let words = [&uri, "--depth", "8", "--requests", "20000", "--json", "-"];
+    let json = File::absent("processors.json");
+    let words = [&uri, "--depth", "8", "--requests", "20000", "--json", json.name()];
     let ended = bench(&words).run().expect(0, "afar bench");
-    let record = record(&ended.text());
+    let record = record(&std::fs::read_to_string(json.name()).expect("it was written"));
     let processors = &record["afar"]["phases"][0]["processors"];
     assert_eq!(processors["request_count"], 20_000);
     let process = &processors["target"]["processes"][0];
@@ -83,7 +84,7 @@ fn processors_of_both_sides_are_accounted_for() {
     assert!(number(&job["usr_cpu"]) + number(&job["sys_cpu"]) > 0.0, "{job}");
     assert!(number(&job["ctx"]) > 0.0);
     let line = format!("switches a request; afar, process {}", target.pid());
-    assert!(ended.stderr.contains(&line), "{}", ended.stderr);
+    assert!(ended.text().contains(&line), "{}", ended.text());
     stop(target);
 }
 
@@ -212,9 +213,10 @@ fn jobs_run_together_or_after_one_another_and_are_reported_by_group() {
                 [c]\nstonewall\ngroup_reporting\n[d]\ngroup_reporting\nnumjobs=3\n\
                 [e]\nnew_group\ngroup_reporting\n";
     let file = File::new("phases.fio", text);
-    let words = ["memory:16MiB", "--job", file.name(), "--json", "-"];
+    let json = File::absent("phases.json");
+    let words = ["memory:16MiB", "--job", file.name(), "--json", json.name()];
     let ended = bench(&words).run().expect(0, "afar bench");
-    let record = record(&ended.text());
+    let record = record(&std::fs::read_to_string(json.name()).expect("it was written"));
     let phases = record["afar"]["phases"].as_array().expect("a list");
     let names: Vec<_> = phases.iter().map(|phase| phase["jobs"].clone()).collect();
     assert_eq!(names, [serde_json::json!(["a", "b"]), serde_json::json!(["c", "d", "e"])]);
@@ -233,7 +235,7 @@ fn jobs_run_together_or_after_one_another_and_are_reported_by_group() {
     assert!(number(&jobs[2]["job_runtime"]) >= 240.0, "{}", jobs[2]["job_runtime"]);
     assert_eq!(jobs[1]["read"]["io_bytes"].as_u64().map(|bytes| bytes % 8192), Some(0));
     for wanted in ["afar: [a] memory:16MiB: randread", "[c] [d] as a group", "together\n"] {
-        assert!(ended.stderr.contains(wanted), "{wanted}: {}", ended.stderr);
+        assert!(ended.text().contains(wanted), "{wanted}: {}", ended.text());
     }
     let all: f64 = jobs.iter().map(|job| number(&job["read"]["total_ios"])).sum();
     let counted: f64 = record["afar"]["request_count_by_second"]
@@ -362,14 +364,15 @@ fn what_is_wrong_in_a_job_file_is_said_with_its_line() {
 fn ctrl_c_says_which_jobs_have_not_run() {
     let text = "[a]\nruntime=600\ntime_based\n[b]\nstonewall\n[c]\n";
     let file = File::new("interrupted.fio", text);
-    let load = bench(&["null:", "--job", file.name(), "--json", "-"]).start();
+    let json = File::absent("interrupted.json");
+    let load = bench(&["null:", "--job", file.name(), "--json", json.name()]).start();
     std::thread::sleep(std::time::Duration::from_millis(300));
     load.signal_group("INT");
     let ended = load.wait().expect(0, "afar bench");
-    let record = record(&ended.text());
+    let record = record(&std::fs::read_to_string(json.name()).expect("it was written"));
     assert_eq!(record["afar"]["interrupted"], true);
     assert_eq!(record["jobs"].as_array().map(Vec::len), Some(1));
-    assert!(ended.stderr.contains("not run            b, c\n"), "{}", ended.stderr);
+    assert!(ended.text().contains("not run            b, c\n"), "{}", ended.text());
 }
 
 /// A channel of the paper's drive: a read takes 83.5 µs at least.
@@ -426,7 +429,9 @@ fn rates_of_a_sweep_can_be_given() {
     let offered: Vec<_> =
         rows[2..].iter().filter_map(|row| row.split_whitespace().nth(1)).collect();
     assert_eq!(offered, ["500", "2,000"], "{rows:?}");
-    assert_eq!(ended.stderr, "", "no line is drawn where there is no terminal");
+    let lines: Vec<&str> = ended.stderr.lines().collect();
+    assert_eq!(lines.len(), 2, "a line for each point: {lines:?}");
+    assert!(lines[0].starts_with("point 1 of 2: 0.5k/s"), "{lines:?}");
 }
 
 #[test]
@@ -457,7 +462,7 @@ fn a_sweep_that_ends_early_keeps_its_points() {
 #[test]
 fn what_no_load_can_be_is_bad_usage() {
     let cases: [(&[&str], &str); 4] = [
-        (&["null:", "--runtime", "0"], "--runtime 0: no request would be timed; give a time"),
+        (&["null:", "--duration", "0"], "--duration 0: no request would be timed; give a time"),
         (&["nvme://127.0.0.1/nqn.x"], "it begins neither with nvme+tcp:// nor with iscsi://"),
         (&["http://127.0.0.1/"], "http://127.0.0.1/: it begins neither with nvme+tcp://"),
         (&["/tmp/disk.img"], "a file or block device is file:/tmp/disk.img; otherwise write"),

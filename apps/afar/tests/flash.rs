@@ -251,7 +251,6 @@ fn a_load_that_is_interrupted_says_what_it_has_measured() {
     let bins = read["lat_ns"]["bins"].as_object().expect("bins by nanoseconds");
     let counted: u64 = bins.values().filter_map(Value::as_u64).sum();
     assert_eq!(Some(counted), read["total_ios"].as_u64(), "every read is in one of them");
-    assert!(ended.stderr.contains("interrupted"), "{}", ended.stderr);
     stop(target);
 }
 

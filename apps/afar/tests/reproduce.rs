@@ -65,7 +65,9 @@ fn a_figure_is_a_table_a_record_and_a_picture() {
     {
         assert!(shown.contains(wanted), "{wanted} is missing in {shown}");
     }
-    assert_eq!(ended.stderr, "", "no line is drawn where there is no terminal");
+    let lines: Vec<&str> = ended.stderr.lines().collect();
+    assert_eq!(lines.len(), 10, "a line for each load: {lines:?}");
+    assert!(lines[0].starts_with("load 1 of 10: all it can, local"), "{lines:?}");
     let record = record(&directory.read("guz-fig7.json"));
     assert_eq!(record["schema"], "afar.reproduce/2");
     assert_eq!(record["interrupted"], false);

@@ -46,6 +46,8 @@ class RunFlags(TypedDict, total=False):
     replicas: Text
     far_timeout: Time
     far_take: bool
+    spin_max: Time
+    supervisor_cpu: Number
     like: Text
     engine: Text
     page_cluster: Number

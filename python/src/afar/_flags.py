@@ -27,6 +27,8 @@ FLAGS: Dict[str, Dict[str, Tuple[str, str]]] = {
         "replicas": ("--replicas", "COPIES"),
         "far_timeout": ("--far-timeout", "TIME"),
         "far_take": ("--far-take", ""),
+        "spin_max": ("--spin-max", "TIME"),
+        "supervisor_cpu": ("--supervisor-cpu", "NUMBER"),
         "like": ("--like", "WHOM"),
         "engine": ("--engine", "ENGINE"),
         "page_cluster": ("--page-cluster", "N"),

@@ -4,7 +4,7 @@ use crate::{Scratch, afar, file, stderr, stdout, text};
 
 /// (flags, what the sentence must say)
 #[rustfmt::skip] // one row, one line
-const CASES: [(&[&str], &str); 47] = [
+const CASES: [(&[&str], &str); 48] = [
     (&["--local", "0"], "--local: \"0\": a local memory must be more than zero"),
     (&["--local", "0%"], "--local: \"0%\": a fraction must be more than zero"),
     (&["--local", "130%"], "--local: \"130%\": a fraction can be at most 100%"),
@@ -26,7 +26,8 @@ const CASES: [(&[&str], &str); 47] = [
     (&["--profile", "/no/such/file"], "read the delay profile /no/such/file: No such file"),
     (&["--profile", "/dev/null"], "/dev/null: the delay profile has no samples"),
     (&["--link", "half-dupelx"], "--link: \"half-dupelx\": give half-duplex"),
-    (&["--policy", "mru"], "give fifo, clock, lru, random or s3fifo"),
+    (&["--policy", "mru"], "--policy: \"mru\": give lru"),
+    (&["--policy", "best"], "give fifo, clock, lru, random or s3fifo"),
     (&["--prefetch", "next-0"], "use none, next-N or stride-N"),
     (&["--trap", "mouse"], "give auto, bpf or userfaultfd"),
     (&["--trap", "bpf", "--wait", "sleep"], "a BPF program cannot put a thread to sleep"),
@@ -52,7 +53,7 @@ const CASES: [(&[&str], &str); 47] = [
     (&["--one-way", "200days"], "unknown unit \"days\""),
     (&["--allow-below-floor", "--no-calibrate"], "cannot be used with"),
     (&["--calibrated", "/no/such/file"], "read the record /no/such/file: No such file"),
-    (&["--calibrated", "/dev/null"], "/dev/null: the record cannot be read as \"afar.run/2\""),
+    (&["--calibrated", "/dev/null"], "/dev/null: it is no JSON, so it is no record \"afar.run/2\""),
     (&["--json", "/no/such/directory/x"], "open /no/such/directory/x for writing: No such file"),
     (&["--record", "/"], "open / for writing: Is a directory"),
 ];

@@ -28,7 +28,7 @@ pub(crate) enum BenchError {
     Rate(String),
     #[error("--sweep={0}: give rates in requests per second, above 0: --sweep=10k,20k,40k")]
     Sweep(String),
-    #[error("--runtime 0: no request would be timed; give a time, e.g. 10s")]
+    #[error("--duration 0: no request would be timed; give a time, e.g. 10s")]
     Runtime,
     #[error("--rate 0 B: no request could be made; give bytes per second, e.g. 100MB")]
     RateBytes,

@@ -266,7 +266,7 @@ fn warn_of_holes(plan: &Plan<'_>, file: Option<&Path>) {
     let holes = file.and_then(crate::holes::told);
     let asks_none = plan.job.read_percent > 0 && !plan.flags.layout;
     if let (Some(holes), Some(file), true) = (holes, file, asks_none) {
-        console::terminal::note(&format!(
+        console::terminal::say(&format!(
             "afar bench: {}{holes}; to measure its medium, write all of it first (--layout, which \
              overwrites what is there) or let the file have all its room (?fill, which keeps it)\n",
             file.display()

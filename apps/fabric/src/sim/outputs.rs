@@ -144,7 +144,7 @@ impl Outputs {
         files.push((output, capture.map_err(|error| SimError::at("--pcap", error.to_string()))?));
         let omitted = pcap::omitted(trace, self.capture_max);
         if omitted > 0 {
-            terminal::note(&format!(
+            terminal::say(&format!(
                 "afar sim: {name} has the first {} packets, and not the {omitted} after them; \
                  --pcap-packets raises that\n",
                 self.capture_max

@@ -91,9 +91,7 @@ pub(super) fn of(
 fn of_record(source: &Source) -> Result<Vec<Point>, DocumentError> {
     let record: Findings = results::read(&source.text).map_err(|error| DocumentError::At {
         place: source.name.clone(),
-        message: format!(
-            "{error}; give what afar sweep --json or afar predict --json has written"
-        ),
+        message: format!("{error}; give what afar sweep --json or afar predict --json has written"),
     })?;
     let mut points = Vec::new();
     for (at, cell) in record.cells.iter().enumerate() {

@@ -30,7 +30,7 @@ impl Job {
             (None, Some(rate)) => Some(rate.get() as f64 / flags.bs.get().max(1) as f64),
             (None, None) => None,
         };
-        if flags.runtime.is_some_and(Duration::is_zero) {
+        if flags.duration.is_some_and(Duration::is_zero) {
             return Err(BenchError::Runtime);
         }
         let unlimited = flags.requests.is_none();
