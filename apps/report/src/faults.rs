@@ -331,7 +331,7 @@ mod tests {
         let highest = plot.series[0].points.iter().filter_map(|one| one.interval);
         assert_eq!(highest.fold(0.0, |most: f64, one| most.max(one.1)), 77_000.0);
         assert!(picture.chart.draw().svg.len() < 60_000);
-        assert_eq!((picture.table.rows.len(), picture.table.cut_from), (100_000, Some(300_000)));
+        assert_eq!((picture.table.rows.len(), picture.table.cut_from), (ROWS_MAX, Some(300_000)));
     }
 
     #[test]

@@ -473,7 +473,7 @@ pub(super) mod tests {
         // 1.56 and 2.56 µs, 3.32 to 6.22 µs beside columns of 2, 5 and 20 µs.
         assert!(opening.contains(">1</text>") && opening.contains(">6</text>"), "{opening}");
         assert!(section.pictures[0].caption.contains("1: one rack, RDMA, network interface"));
-        assert_eq!(section.pictures[0].table.rows.len(), 18);
+        assert_eq!(section.pictures[0].table.rows.len(), 9);
         assert_eq!(section.figures.len(), 19);
         // With 25 % local, 2 µs at 40 Gb/s are within the bound and everything around is not.
         let drawn = section.pictures[5].chart.draw();

@@ -84,8 +84,8 @@ impl BladeArray {
     /// Blades at most.
     pub const MEMBERS_MAX: usize = Set::BITS as usize;
 
-    /// These blades, by the names that errors give them, with so many copies of each page. Of a blade that is larger than the smallest, the
-    /// rest is not used.
+    /// These blades, by the names that errors give them, with so many copies of each page. Of a
+    /// blade that is larger than the smallest, the rest is not used.
     ///
     /// # Errors
     /// When there are too few blades for that, too many, or one is too small.

@@ -34,6 +34,7 @@
 
 mod frames;
 mod look;
+mod patience;
 mod print;
 mod steps;
 
@@ -45,7 +46,7 @@ use paging::blade::{Blade as Places, Content, Token};
 use paging::page::PageIndex;
 
 use super::userfault_trap::Touch;
-use look::Patience;
+use patience::Patience;
 use print::PrintKey;
 
 /// Where a page is that somebody needs.

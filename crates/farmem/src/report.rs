@@ -108,7 +108,7 @@ pub(crate) struct Totals {
     /// How long a processor had interrupts off at most, and how often for longer than 20 µs.
     pub(crate) interrupts_off: (u64, u64),
     /// Spins of faults that got an answer, and that did not, where faults spin for real pages.
-    pub(crate) spins: Option<Spins>,
+    spins: Option<Spins>,
     pub(crate) lost_count: u64,
     /// Management that was lost, and how often.
     losses: BTreeMap<&'static str, u64>,
@@ -224,6 +224,11 @@ impl Totals {
         self.stall_ns += lane.stall_ns().load(Ordering::Relaxed);
         let longest = lane.stall_max_ns().load(Ordering::Relaxed);
         self.stall_max_ns = self.stall_max_ns.max(longest);
+    }
+
+    /// How often threads spun for pages that are far for real.
+    pub(crate) const fn spun(&mut self, spins: Spins) {
+        self.spins = Some(spins);
     }
 
     /// A fault that waited for a frame in user space.

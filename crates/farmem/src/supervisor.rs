@@ -28,7 +28,6 @@ use sys::process::{Change, Life, Spawned};
 
 use super::RunError;
 use super::account::Account;
-use super::asks::Asks;
 use super::chores::Chores;
 use super::config::{RunConfig, TrapKind};
 use super::ends::Ends;
@@ -388,7 +387,9 @@ impl<'a> Supervisor<'a> {
         let joined = self.kernel.tables.joined_count().load(Ordering::Relaxed);
         self.books.totals.joined_count += joined;
         self.books.totals.interrupts_off = self.kernel.tables.interrupts_off();
-        self.books.totals.spins = self.faults.asks.as_ref().map(Asks::counts);
+        if let Some(asks) = &self.faults.asks {
+            self.books.totals.spun(asks.counts());
+        }
         self.books.totals.images = std::mem::take(&mut self.programs.images).finish();
         let pace = self.kernel.tables.pace().load(Ordering::Relaxed);
         let touches = self.upkeep.sampler.map(Sampler::finish);

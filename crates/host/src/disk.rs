@@ -94,7 +94,7 @@ impl Disk {
         world: &Arc<dyn World>,
         config: DiskConfig,
         observer: Observer,
-    ) -> Result<(Self, Vec<Receiver<Mail>>, Vec<Start>), HostError> {
+    ) -> Result<Prepared, HostError> {
         let paths = config.paths.iter().enumerate();
         let begun: Vec<_> =
             paths.map(|(number, path)| path.connect(world, number, config.queues)).collect();
@@ -355,6 +355,9 @@ impl Drop for Disk {
 
 /// What a path's thread begins with: its mail, and its first connection or why there is none.
 type Start = (Receiver<Call>, Result<Joined, String>);
+
+/// A disk without a thread yet, the mail of its lanes, and what its paths begin with.
+type Prepared = (Disk, Vec<Receiver<Mail>>, Vec<Start>);
 
 type Ends<M> = (Vec<Post<M>>, Vec<Receiver<M>>);
 

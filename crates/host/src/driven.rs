@@ -1,4 +1,4 @@
-//! A disk whose owner does the work of its lane: between it and its requests stands no other thread.
+//! A disk whose owner does the work of its lane: no other thread stands between the two.
 //!
 //! ```text
 //! submit ─► turn ─► (wait until the bell rings, or deadline_ns has come) ─► turn ─► done

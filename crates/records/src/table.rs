@@ -167,6 +167,6 @@ mod tests {
         let columns = [("a", Column::Text(vec!["x,y".to_owned()]))];
         let file = write_table(scratch(), &columns).expect("it can be written");
         assert!(matches!(read_table(file), Err(RecordError::Cell(name)) if name == "a"));
-        assert!(matches!(read_table(scratch()), Err(RecordError::Table(_))));
+        assert!(matches!(read_table(scratch()), Err(RecordError::NotParquet)));
     }
 }

@@ -47,8 +47,8 @@ impl Poll {
         epoll::add(&self.fd, fd, data, epoll::EventFlags::IN).during("wait on a descriptor")
     }
 
-    /// As [`Poll::add`], but reports each time that `fd` becomes readable once, whether or not it is
-    /// read from.
+    /// As [`Poll::add`], but reports each time that `fd` becomes readable once, whether or not it
+    /// is read from.
     ///
     /// # Errors
     /// As [`Poll::add`].
@@ -127,8 +127,8 @@ pub fn wait_for<const N: usize>(
     Ok(polled.map(|one| !one.revents().is_empty()))
 }
 
-/// Waits until one of any number of descriptors is readable or has come to its end, or `timeout` has
-/// passed (`None`: for ever).
+/// Waits until one of any number of descriptors is readable or has come to its end, or `timeout`
+/// has passed (`None`: for ever).
 ///
 /// # Errors
 /// Never in practice; interruptions by signals are not errors.

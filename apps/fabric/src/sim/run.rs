@@ -107,7 +107,7 @@ mod tests {
         };
         assert_eq!(
             text(&at(25), 100, 2_000_000_000),
-            "afar sim  25 %  25 of 100 flows  4.0 M events/s  6 s left"
+            "sim  25 %  25 of 100 flows  4.0 M events/s  6 s left"
         );
         assert!(text(&at(0), 100, 1_000_000_000).ends_with("time left unknown"));
     }

@@ -6,22 +6,21 @@
 //!   sleeps and none is woken. That costs a processor, so the supervisor looks only as long as
 //!   another fault is likely to come soon. How long that is follows from how long it slept before
 //!   the last faults, as KVM does it for its guests (halt polling).
-//! * Memory of a blade comes soonest where the supervisor, and a blade on the same machine, have one
-//!   processor and the program another: what they tell one another then waits for no interrupt.
-//!   `RunConfig::processor` says so.
+//! * Memory of a blade comes soonest where the supervisor, and a blade on the same machine, have
+//!   one processor and the program another: what they send one another then waits for no
+//!   interrupt. `RunConfig::processor` keeps the supervisor there.
 //! * A fault on the supervisor's own processor finds nobody who looks. The supervisor moves to
 //!   another one, now and then; where the program is on all of them it does not look.
 //! * An answer of a blade, and a helper that drops pages, may need the processor of the supervisor.
 //!   Where there are no more than two, it sleeps while one of them is expected.
-//! * The supervisor has no priority over others while it looks: a target or a program that needs its
-//!   processor has it. Threads then spin for nobody; where many do, none spins for a second.
+//! * The supervisor has no priority over others while it looks: a target or a program that needs
+//!   its processor has it. Threads then spin for nobody; where many do, none spins for a second.
 //! * A fault whose page comes no sooner than it may spin is let go at once, and sleeps. How long
 //!   pages take is a moving average, of all that come.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use measure::Spins;
 use paging::regions::PAGE;
 use paging::word::{State, Word};
 use sys::event::Ready;
@@ -32,94 +31,10 @@ use crate::far::Far;
 use crate::supervisor::{Supervisor, is_fault};
 use crate::userfault_trap::Touch;
 
-/// The supervisor looks for so long at most after the last fault.
-const LOOK_MAX_NS: u64 = 200_000;
-/// What it begins with, and comes back to.
-const LOOK_BEGIN_NS: u64 = 50_000;
-/// Less is not worth the calls.
-const LOOK_MIN_NS: u64 = 10_000;
-/// Between two moves to another processor.
-const MOVE_NS: u64 = 2_000_000;
-/// Of fewer spins in a tick nothing is concluded; if more than one of so many expire, none is
-/// begun for so many ticks.
-const SPINS_FEW: u64 = 16;
-const SPINS_EXPIRED: u64 = 5;
-const REST_TICKS: u32 = 10;
 /// Turns between two looks at everything else.
 const TURNS: u32 = 256;
 /// Where there are more, others have theirs while one looks.
 const PROCESSORS_FEW: u64 = 2;
-/// The weight of one fetch in the average: one of so many.
-const FETCHES: u64 = 16;
-
-/// How long to look, and how long a fetch takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Patience {
-    look_ns: u64,
-    fetch_ns: u64,
-    /// When the supervisor last moved to another processor, by the monotonic clock.
-    moved_ns: u64,
-    /// Spins as they were last judged.
-    spins: Spins,
-    /// Ticks for which the supervisor does not look.
-    rests: u32,
-}
-
-impl Default for Patience {
-    fn default() -> Self {
-        Self { look_ns: LOOK_BEGIN_NS, fetch_ns: 0, moved_ns: 0, spins: Spins::default(), rests: 0 }
-    }
-}
-
-impl Patience {
-    /// How long to look after the last fault, in nanoseconds.
-    pub(crate) const fn look_ns(self) -> u64 {
-        if self.rests > 0 { 0 } else { self.look_ns }
-    }
-
-    /// At each tick, with the spins since the start: where many expire the supervisor did not get
-    /// the processor, and for some time no thread spins for it.
-    pub(crate) fn judge(&mut self, spins: Spins) {
-        let before = std::mem::replace(&mut self.spins, spins);
-        let expired = spins.expired_count - before.expired_count;
-        let all = spins.answered_count - before.answered_count + expired;
-        self.rests = self.rests.saturating_sub(1);
-        if all >= SPINS_FEW && expired * SPINS_EXPIRED > all {
-            self.rests = REST_TICKS;
-        }
-    }
-
-    /// A fault came after a sleep of so long.
-    pub(crate) fn woken(&mut self, slept_ns: u64) {
-        self.look_ns = match slept_ns < LOOK_MAX_NS {
-            true => (self.look_ns * 2).clamp(LOOK_MIN_NS, LOOK_MAX_NS),
-            false if self.look_ns / 2 < LOOK_MIN_NS => 0,
-            false => self.look_ns / 2,
-        };
-    }
-
-    /// Whether the supervisor may move to another processor at `now`; it does then.
-    pub(crate) fn may_move(&mut self, now_ns: u64) -> bool {
-        let may = now_ns.saturating_sub(self.moved_ns) >= MOVE_NS;
-        if may {
-            self.moved_ns = now_ns;
-        }
-        may
-    }
-
-    /// A fetch has taken so long.
-    pub(crate) fn fetched(&mut self, took_ns: u64) {
-        self.fetch_ns = match self.fetch_ns {
-            0 => took_ns,
-            before => before - before / FETCHES + took_ns / FETCHES,
-        };
-    }
-
-    /// Whether a page may be here within so long.
-    pub(crate) const fn is_within(self, longest_ns: u64) -> bool {
-        self.fetch_ns <= longest_ns
-    }
-}
 
 impl Supervisor<'_> {
     /// Waits for what comes next, and looks for faults that ask meanwhile.
@@ -317,65 +232,5 @@ impl Supervisor<'_> {
 
     fn send_to_sleep(&mut self, ask: &Ask) {
         self.faults.asks.iter_mut().for_each(|asks| asks.let_go(ask));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_supervisor_looks_longer_where_faults_follow_soon_and_not_where_they_do_not() {
-        let mut patience = Patience::default();
-        assert_eq!(patience.look_ns(), LOOK_BEGIN_NS);
-        for _ in 0..9 {
-            patience.woken(LOOK_MAX_NS - 1);
-        }
-        assert_eq!(patience.look_ns(), LOOK_MAX_NS);
-        for _ in 0..9 {
-            patience.woken(LOOK_MAX_NS);
-        }
-        assert_eq!(patience.look_ns(), 0);
-        // And comes back.
-        patience.woken(1);
-        assert_eq!(patience.look_ns(), LOOK_MIN_NS);
-    }
-
-    #[test]
-    fn a_page_is_spun_for_if_pages_come_in_time() {
-        let mut patience = Patience::default();
-        // Nothing is known yet.
-        assert!(patience.is_within(1_000));
-        patience.fetched(30_000);
-        assert!(!patience.is_within(20_000) && patience.is_within(30_000));
-        for _ in 0..99 {
-            patience.fetched(8_000);
-        }
-        assert!(patience.is_within(10_000) && !patience.is_within(5_000));
-    }
-
-    #[test]
-    fn no_thread_spins_for_a_second_where_many_spins_expire() {
-        let mut patience = Patience::default();
-        let spins = |answered_count, expired_count| Spins { answered_count, expired_count };
-        // Too few to tell, and few of many.
-        patience.judge(spins(0, 15));
-        patience.judge(spins(80, 35));
-        assert_eq!(patience.look_ns(), LOOK_BEGIN_NS);
-        patience.judge(spins(159, 56));
-        assert_eq!(patience.look_ns(), 0);
-        for tick in 1..=REST_TICKS {
-            assert_eq!(patience.look_ns(), 0, "{tick}");
-            patience.judge(spins(159, 56));
-        }
-        assert_eq!(patience.look_ns(), LOOK_BEGIN_NS);
-    }
-
-    #[test]
-    fn the_supervisor_does_not_move_all_the_time() {
-        let mut patience = Patience::default();
-        assert!(patience.may_move(MOVE_NS));
-        assert!(!patience.may_move(MOVE_NS * 2 - 1));
-        assert!(patience.may_move(MOVE_NS * 2));
     }
 }

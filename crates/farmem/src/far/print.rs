@@ -2,9 +2,9 @@
 //!
 //! DESIGN NOTES
 //!
-//! * The key is drawn anew for each run, and nothing that is made with it leaves the supervisor. So
-//!   nobody can make two pages with one fingerprint, and for any two pages the chance of it is below
-//!   2⁻⁵⁹.
+//! * The key is drawn anew for each run, and nothing that is made with it leaves the supervisor.
+//!   So nobody can make two pages with one fingerprint, and for any two pages the chance of it is
+//!   below 2⁻⁵⁹.
 //! * NH (Black, Halevi, Krawczyk, Krovetz, Rogaway: UMAC, CRYPTO '99) of 64-bit words, whose 128
 //!   bits are then a polynomial modulo 2⁶¹ − 1. SipHash, which the standard library has, takes ten
 //!   times as long: 2 µs of each page that leaves.
@@ -31,7 +31,6 @@ impl PrintKey {
     }
 
     /// The fingerprint of a page.
-    #[expect(clippy::cast_possible_truncation, reason = "less than the prime")]
     pub(crate) fn print(&self, page: &[u8; PAGE_BYTES]) -> u64 {
         let mut sum = 0_u128;
         let mut words = words_of(page);

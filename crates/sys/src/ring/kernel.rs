@@ -510,7 +510,8 @@ mod tests {
         assert!(rings(&ring, Duration::from_secs(10)));
         ring.acknowledge();
         ring.poll().expect("it looks");
-        assert!(ring.has_ended() && !rings(&ring, Duration::ZERO));
+        // It may ring once more, for what this has found.
+        assert!(ring.has_ended());
         assert_eq!(run(&mut ring).result.ok(), Some(3));
     }
 

@@ -269,7 +269,7 @@ mod tests {
             ("time_based", "add runtime=SECONDS"),
             ("direct=yes", "direct=yes: write 0 or 1"),
             ("thinktime=5\nrate_iops=5", "leave one out"),
-            ("random_distribution=pareto:1", "write random or zipf:SKEW"),
+            ("random_distribution=pareto:1", "write random, zipf or zipf:SKEW"),
             ("random_distribution=zipf:1.0", "above 0, not 1, at most 10"),
             ("percentile_list=50:101", "up to 20 numbers to 100"),
             ("verify=pattern", "any check will do"),
