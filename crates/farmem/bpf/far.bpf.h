@@ -17,7 +17,7 @@
 // Processors beyond do not ask.
 #define ASKS_MAX 1024
 struct ask {
-    // What the trap writes; the number last.
+    // What the trap writes: `begun` first and `number` last, so that who reads it in between knows.
     __u64 number;
     __u64 address;
     __u64 at_ns;
@@ -27,7 +27,7 @@ struct ask {
     // Spins that got an answer, and that did not.
     __u64 caught;
     __u64 expired;
-    __u64 pad;
+    __u64 begun;
     // The number of the last ask that the supervisor has answered.
     __u64 answered;
     __u64 pad2[7];
@@ -72,13 +72,14 @@ static __always_inline void ask_and_spin(struct control *control, struct asks *a
     if (processor >= ASKS_MAX || !looking || looking == processor + 1)
         return;
     struct ask *ask = &asks->of[processor];
+    __u64 number = ask->number + 1;
+    ACCESS_ONCE(ask->begun) = number;
+    asm volatile("" ::: "memory");
     ask->address = fault->address;
     ask->at_ns = bpf_ktime_get_ns();
     ask->slot = fault->slot;
     ask->tid = fault->tid;
     ask->is_write = fault->is_write;
-    __u64 number = ask->number + 1;
-    // What comes before is written before.
     asm volatile("" ::: "memory");
     ACCESS_ONCE(ask->number) = number;
     struct answer answer = { .answered = &ask->answered, .number = number, .limit_ns = ask->at_ns + asks->longest_ns };

@@ -12,6 +12,8 @@ const ASKS_MAX: usize = 1024;
 const HEADER_WORDS: usize = 8;
 const ASK_WORDS: usize = 16;
 const WORDS: usize = HEADER_WORDS + ASKS_MAX * ASK_WORDS;
+/// The word of an ask that is written first; its number is written last.
+const BEGUN: usize = 7;
 const NAME: &str = "afar_asks";
 
 /// What a fault asks.
@@ -112,8 +114,8 @@ impl Asks {
                 number,
             };
             fence(Ordering::Acquire);
-            // Another one is being written over it: then this one has expired.
-            if self.ask(processor, 0).load(Ordering::Relaxed) == number {
+            // Unless another one is being written over it: then this one has expired.
+            if self.ask(processor, BEGUN).load(Ordering::Relaxed) == number {
                 self.seen[processor] = number;
                 self.open.push(ask);
                 return Some(ask);
@@ -176,6 +178,7 @@ mod tests {
 
     // As the trap does it.
     fn fault(asks: &Asks, processor: usize, (slot, address): (u32, u64)) -> u64 {
+        asks.ask(processor, BEGUN).fetch_add(1, Ordering::Relaxed);
         asks.ask(processor, 1).store(address, Ordering::Relaxed);
         asks.half(processor, 6).store(slot, Ordering::Relaxed);
         asks.half(processor, 7).store(77, Ordering::Relaxed);
@@ -219,6 +222,18 @@ mod tests {
         let ask = asks.next().unwrap();
         asks.let_go(&ask);
         assert_eq!(answered(&asks, 0), newer);
+    }
+
+    #[test]
+    fn an_ask_that_is_being_overwritten_is_not_read() {
+        let mut asks = asks(1);
+        fault(&asks, 0, (1, 0x1000));
+        // The next one has begun: its address is there, and not yet its process.
+        asks.ask(0, BEGUN).fetch_add(1, Ordering::Relaxed);
+        asks.ask(0, 1).store(0x9000, Ordering::Relaxed);
+        assert_eq!(asks.next(), None);
+        asks.ask(0, 0).fetch_add(1, Ordering::Release);
+        assert_eq!(asks.next().unwrap().address, 0x9000);
     }
 
     #[test]
