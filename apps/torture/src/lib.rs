@@ -84,12 +84,16 @@ pub fn torture(flags: &TortureFlags) -> Result<ExitCode, Failure> {
     let rows = || table::csv(&outcomes);
     let summary = || table::summary(&plan, &outcomes, ends);
     console::answer(summary, vec![(json, &record), (csv, &rows)])?;
-    let is_wrong = outcomes.iter().any(|outcome| outcome.verdict == Verdict::Not);
-    Ok(match (is_wrong, interrupted) {
-        (_, true) => Class::Interrupted.into(),
-        (true, false) => Class::Failed.into(),
-        (false, false) => ExitCode::SUCCESS,
-    })
+    let wrong = outcomes.iter().filter(|outcome| outcome.verdict == Verdict::Not);
+    let wrong: Vec<_> = wrong.map(|outcome| outcome.row.name).collect();
+    match (&wrong[..], interrupted) {
+        (_, true) => Ok(Class::Interrupted.into()),
+        ([], false) => Ok(ExitCode::SUCCESS),
+        (wrong, false) => Err(Failure::shown(
+            Class::Failed,
+            format!("the target did not do as stated: {}", wrong.join(", ")),
+        )),
+    }
 }
 
 #[cfg(test)]

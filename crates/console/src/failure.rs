@@ -66,6 +66,7 @@ impl Class {
     }
 }
 
+/// For ends that need no sentence; a failure has one ([`Failure::shown`]).
 impl From<Class> for ExitCode {
     fn from(class: Class) -> Self {
         Self::from(class.status())
@@ -76,6 +77,12 @@ impl Failure {
     /// A failure for an error of another crate, which has no class of its own.
     pub fn new(class: Class, error: impl Error + Send + Sync + 'static) -> Self {
         Self { class, error: Box::new(error) }
+    }
+
+    /// A failure that an answer shows in full: what did not succeed, in one sentence.
+    #[must_use]
+    pub fn shown(class: Class, sentence: String) -> Self {
+        Self { class, error: sentence.into() }
     }
 
     /// The class, which decides the exit status.

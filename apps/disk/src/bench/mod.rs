@@ -87,10 +87,10 @@ pub fn bench(flags: &BenchFlags) -> Result<ExitCode, Failure> {
         fio::text(&fio::record(flags, &jobs, &phases, &beside))
     };
     console::answer(|| summary::text(&jobs, &done, interrupted), vec![(json, &record)])?;
-    let is_good = report::total(&done).is_some_and(|total| {
-        total.failure_count() == 0 && total.checks.wrong_count() == 0 && total.count() > 0
-    });
-    Ok(if is_good { ExitCode::SUCCESS } else { Class::Failed.into() })
+    match summary::shortfall(&done) {
+        Some(sentence) => Err(Failure::shown(Class::Failed, sentence)),
+        None => Ok(ExitCode::SUCCESS),
+    }
 }
 
 /// Endings of job files.

@@ -6,11 +6,27 @@ use diskload::Tally;
 use measure::{Bytes, Duration, Histogram};
 
 use super::job::Job;
-use super::report::Reported;
+use super::report::{Reported, total};
 use super::run::Phase;
 use console::layout::count;
 
 const NAME: usize = 19;
+
+/// What is missing from every request having succeeded and every checked byte being right.
+pub(crate) fn shortfall(phases: &[Phase]) -> Option<String> {
+    let total = total(phases).filter(|total| total.count() + total.failure_count() > 0);
+    let Some(total) = total else { return Some("no request was answered".to_owned()) };
+    match (total.failure_count(), total.checks.wrong_count()) {
+        (0, 0) => None,
+        (failed, 0) => Some(format!("{} requests failed", count(failed))),
+        (0, wrong) => Some(format!("{} reads brought wrong bytes", count(wrong))),
+        (failed, wrong) => Some(format!(
+            "{} requests failed, and {} reads brought wrong bytes",
+            count(failed),
+            count(wrong)
+        )),
+    }
+}
 
 /// The whole summary.
 pub(crate) fn text(jobs: &[Job], phases: &[Phase], interrupted: bool) -> String {

@@ -82,7 +82,10 @@ pub fn closed_loop(flags: &LoopFlags) -> Result<ExitCode, Failure> {
     let written = || text.clone();
     let shown = || told::text(&experiment, &closed, &directory);
     console::answer(shown, vec![(Some(record), &written), (json, &written)])?;
-    Ok(if closed.agreed { ExitCode::SUCCESS } else { Class::Failed.into() })
+    match closed.agreed {
+        true => Ok(ExitCode::SUCCESS),
+        false => Err(Failure::shown(Class::Failed, told::DISAGREED.to_owned())),
+    }
 }
 
 struct Turning<'a> {

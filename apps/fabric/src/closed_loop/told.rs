@@ -10,6 +10,10 @@ use super::experiment::Experiment;
 use super::{Closed, Round};
 use results::validity::ALLOWED;
 
+/// Of a loop that ended without a result to build on.
+pub(super) const DISAGREED: &str =
+    "delays and traffic did not agree; give more rounds, or a larger agree";
+
 /// A line for each round, and what that comes to.
 pub(super) fn text(experiment: &Experiment, closed: &Closed, directory: &Path) -> String {
     let head = ["round", "s", "slowdown", "fetches", "page µs", "p50", "p99", "of flows"];
@@ -51,10 +55,10 @@ pub(super) fn text(experiment: &Experiment, closed: &Closed, directory: &Path) -
         }
     }
     text += match closed.agreed {
-        true => "the delays that the last run had are those its traffic makes\n",
-        false => "delays and traffic did not agree; give more rounds, or a larger agree\n",
+        true => "the delays that the last run had are those its traffic makes",
+        false => DISAGREED,
     };
-    text + &format!("records and profiles: {}\n", directory.display())
+    text + "\n" + &format!("records and profiles: {}\n", directory.display())
 }
 
 fn local(experiment: &Experiment) -> String {

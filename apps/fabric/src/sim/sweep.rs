@@ -59,8 +59,14 @@ pub(super) fn sweep(
             (json, &as_json),
         ],
     )?;
-    let has_failed = rows.iter().any(|row| row.figures.is_none());
-    Ok(if has_failed { Class::Failed.into() } else { ExitCode::SUCCESS })
+    match rows.iter().filter(|row| row.figures.is_none()).count() {
+        0 => Ok(ExitCode::SUCCESS),
+        failed => {
+            let total = rows.len();
+            let sentence = format!("{failed} of {total} runs failed; table.csv says which and why");
+            Err(Failure::shown(Class::Failed, sentence))
+        }
+    }
 }
 
 /// `experiment.toml` keeps its results in `experiment.sim`.

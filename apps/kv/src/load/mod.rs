@@ -49,8 +49,10 @@ fn kv(flags: &KvFlags) -> Result<ExitCode, Failure> {
     };
     let record = || serde_json::to_string_pretty(&run).expect("plain data has a JSON form") + "\n";
     console::answer(|| summary::text(&run), vec![(json, &record)])?;
-    let good = summary::is_good(&run.results);
-    Ok(if good { ExitCode::SUCCESS } else { Class::Failed.into() })
+    match summary::shortfall(&run.results) {
+        Some(sentence) => Err(Failure::shown(Class::Failed, sentence)),
+        None => Ok(ExitCode::SUCCESS),
+    }
 }
 
 fn results(tally: &::load::Tally, interrupted: bool) -> LoadResults {

@@ -2,18 +2,29 @@
 
 use std::fmt::Write as _;
 
-use measure::{Duration, LatencySummary, LoadParams, LoadResults, Run};
+use measure::{Duration, LatencySummary, LoadOperation, LoadParams, LoadResults, Run};
 
 use console::layout::count;
 
 const NAME: usize = 19;
 
-/// Whether every request was answered, and with what was stored.
-pub(crate) fn is_good(results: &LoadResults) -> bool {
-    let fine = results.operations.iter().all(|of| of.refused_count == 0 && of.wrong_count == 0);
-    fine && results.lost_count == 0
-        && results.failed_connection_count == 0
-        && results.request_count > 0
+/// What is missing from every request having been answered, and with what was stored.
+pub(crate) fn shortfall(results: &LoadResults) -> Option<String> {
+    let sum = |of: fn(&LoadOperation) -> u64| results.operations.iter().map(of).sum();
+    let parts = [
+        (sum(|of| of.refused_count), "requests were refused"),
+        (sum(|of| of.wrong_count), "values came back wrong"),
+        (results.lost_count, "requests had no answer"),
+        (results.failed_connection_count, "connections failed"),
+    ];
+    let parts = parts.iter().filter(|(number, _)| *number > 0);
+    let parts: Vec<_> = parts.map(|(number, what)| format!("{} {what}", count(*number))).collect();
+    match (&parts[..], &results.first_trouble) {
+        ([], _) if results.request_count > 0 => None,
+        ([], _) => Some("no request was answered".to_owned()),
+        (parts, Some(first)) => Some(format!("{}; the first: {first}", parts.join(", "))),
+        (parts, None) => Some(parts.join(", ")),
+    }
 }
 
 /// The whole summary.
@@ -131,8 +142,10 @@ mod tests {
     #[test]
     fn good_is_answered_and_nothing_else() {
         let good = LoadResults { request_count: 1, ..LoadResults::default() };
-        assert!(is_good(&good));
-        assert!(!is_good(&LoadResults::default()));
-        assert!(!is_good(&LoadResults { lost_count: 1, ..good }));
+        assert_eq!(shortfall(&good), None);
+        assert_eq!(shortfall(&LoadResults::default()).as_deref(), Some("no request was answered"));
+        let lost = LoadResults { lost_count: 1, first_trouble: Some("reset".to_owned()), ..good };
+        let sentence = shortfall(&lost).unwrap_or_default();
+        assert_eq!(sentence, "1 requests had no answer; the first: reset");
     }
 }

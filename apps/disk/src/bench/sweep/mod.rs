@@ -61,8 +61,7 @@ pub(super) fn sweep(flags: &BenchFlags, rates: &str) -> Result<ExitCode, Failure
     let interrupted = session.is_interrupted();
     write(flags, &ready, &curve, files, interrupted)?;
     if let Some(failure) = &curve.failure {
-        terminal::say(&format!("afar bench: {failure}\n"));
-        return Ok(Class::Failed.into());
+        return Err(Failure::shown(Class::Failed, failure.to_string()));
     }
     if interrupted {
         let until = match curve.points.len() {
