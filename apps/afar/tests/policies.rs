@@ -104,6 +104,29 @@ fn write_backs_take_their_time_on_the_link() {
     }
 }
 
+/// Pages come by a read, which says nothing of what is written to them later.
+#[test]
+fn what_is_written_after_a_read_is_written_back() {
+    const ROUNDS: u64 = 6;
+    for trap in TRAPS {
+        for (mode, least, most) in
+            [("write", ROUNDS * PAGES * 9 / 10, u64::MAX), ("read", 0, PAGES)]
+        {
+            let what = format!("rewrites-{mode}-{trap}");
+            let flags = ["--local", "2MiB", "--rtt", "20us"];
+            let arguments = [mode.to_owned()];
+            let ran = run_program("rewrites", trap, &flags, &arguments, &what);
+            let Some((figures, _)) = ran else { continue };
+            let fetched = figures.faults.fetch_count;
+            assert!(fetched >= ROUNDS * PAGES, "{what}: {fetched} pages fetched");
+            let back = figures.written_back_bytes / 4096;
+            support::progress(&format!("{what}: {back} of {fetched}"));
+            // The program's own few pages come on top.
+            assert!((least..=most.saturating_add(PAGES / 10)).contains(&back), "{what}: {back}");
+        }
+    }
+}
+
 /// `DiME`'s FIFO takes the frame of a page that was written to as it takes any other.
 #[test]
 fn like_dime_nobody_waits_for_what_is_written_back() {
@@ -119,12 +142,22 @@ fn like_dime_nobody_waits_for_what_is_written_back() {
 
 // None, loudly, when this machine does not let us.
 fn run(trap: &str, flags: &[&str], arguments: &[String], name: &str) -> Option<(Figures, String)> {
+    run_program("accesses", trap, flags, arguments, name)
+}
+
+fn run_program(
+    file: &str,
+    trap: &str,
+    flags: &[&str],
+    arguments: &[String],
+    name: &str,
+) -> Option<(Figures, String)> {
     if !usable(trap, name) {
         return None;
     }
     let record = scratch(&format!("{name}.json"));
     let json = record.to_str().expect("paths here are text");
-    let words = [program("accesses").into_os_string()].into_iter();
+    let words = [program(file).into_os_string()].into_iter();
     let launch = Launch::new(words.chain(arguments.iter().map(Into::into)));
     let all = [&["--trap", trap, "--no-calibrate", "--json", json], flags].concat();
     let ended = launch.under_afar(&all).run().expect(0, name);

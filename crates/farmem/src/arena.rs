@@ -10,6 +10,7 @@ use paging::residency::Residency;
 use paging::segments::Segments;
 use paging::word::{State, Word};
 use sys::memory::MemoryFile;
+use sys::pagemap::PageMap;
 use sys::processors::Processors;
 use sys::ptrace::Entry;
 use sys::remote::Remote;
@@ -91,6 +92,8 @@ pub(crate) struct Helper {
     /// Processors that it may use, and the one it is kept on.
     pub(crate) processors: Option<Processors>,
     pub(crate) kept_on: Option<usize>,
+    /// Where the kernel tells which pages were written to, if no fault does.
+    pub(crate) writes: Option<PageMap>,
     next_command: u64,
 }
 
@@ -148,6 +151,16 @@ pub(crate) struct Birth {
 }
 
 impl Arena {
+    /// The word of a page, dirty if it was written to after a read had brought it. With userfaultfd
+    /// no fault tells of that: such a page is mapped write-protected, and the kernel lifts that.
+    pub(crate) fn with_writes(&self, address: u64, word: Word) -> Word {
+        let Some(writes) = &self.helper.writes else { return word };
+        if word.dirty() || word.untracked() {
+            return word;
+        }
+        word.with_dirty(!writes.is_protected(address).unwrap_or(false))
+    }
+
     pub(crate) fn new(birth: Birth) -> Self {
         let populated = vec![0; birth.tiers.len()];
         Self {
@@ -165,6 +178,7 @@ impl Arena {
                 stopped_looks: 0,
                 processors: None,
                 kept_on: None,
+                writes: None,
                 next_command: 0,
             },
             space: Space {

@@ -10,6 +10,7 @@ use paging::regions::{Regions, WINDOWS};
 use paging::residency::{Residency, ResidencyConfig};
 use paging::segments::Segments;
 use sys::memory::MemoryFile;
+use sys::pagemap::PageMap;
 use sys::ptrace::Entry;
 use sys::seccomp::Notification;
 use sys::socket::{Received, Socket};
@@ -27,6 +28,13 @@ use super::supervisor::Supervisor;
 const EPERM: i64 = 1;
 const EBUSY: i64 = 16;
 const EPROTO: i64 = 71;
+
+// The trap of the kernel sees a write to a protected page as a fault; userfaultfd does not.
+fn writes_of(arena: &Arena, trap: TrapKind) -> Option<PageMap> {
+    let tracks = arena.fault.as_ref().is_some_and(Userfault::tracks_writes);
+    let wanted = trap == TrapKind::Userfault && tracks;
+    PageMap::open(arena.helper.thread).ok().filter(|_| wanted)
+}
 
 impl Supervisor<'_> {
     /// A program has just been executed and asks for its arena.
@@ -224,6 +232,7 @@ impl Supervisor<'_> {
             return;
         }
         arena.fault = fault;
+        arena.helper.writes = writes_of(arena, self.config.trap);
         arena.helper.processors = sys::processors::Processors::of(arena.helper.thread).ok();
         arena.helper.ready = true;
         self.books.members.touch(slot);

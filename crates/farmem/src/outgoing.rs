@@ -151,6 +151,8 @@ impl Supervisor<'_> {
             };
             match self.clean(slot, address) {
                 Some(before) => {
+                    let arena = self.people.arenas[slot].as_ref();
+                    let before = arena.map_or(before, |arena| arena.with_writes(address, before));
                     let is_dirty = before.dirty();
                     going.push(((slot, page), address, is_dirty));
                     if is_dirty && !before.write_fetched() {

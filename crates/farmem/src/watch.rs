@@ -110,7 +110,7 @@ impl Supervisor<'_> {
                 continue;
             };
             dropped.push(address);
-            if !before.dirty() {
+            if !arena.with_writes(address, before).dirty() {
                 continue;
             }
             if let Some(sampler) = &mut self.upkeep.sampler {

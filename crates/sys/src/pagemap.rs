@@ -1,4 +1,4 @@
-//! Which pages of another process are mapped right now.
+//! Which pages of another process are mapped right now, and which it has written to.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -9,6 +9,7 @@ use crate::{Error, Result};
 
 const SCAN: libc::c_ulong = 0xc060_6610;
 const PAGE_IS_PRESENT: u64 = 1 << 3;
+const PROTECTED: u64 = 1 << 57;
 const PAGE: u64 = 4096;
 
 /// `struct pm_scan_arg` of linux/fs.h.
@@ -61,6 +62,19 @@ impl PageMap {
     /// When it cannot (`ENOTTY`).
     pub fn scans(&self) -> Result<()> {
         self.scan(PAGE, 2 * PAGE, &mut |_start, _end| {}).map(drop)
+    }
+
+    /// Whether a page is write-protected by userfaultfd, mapped or not: nobody has written to it
+    /// since (Linux, admin-guide/mm/pagemap: bit 57).
+    ///
+    /// # Errors
+    /// When the process is gone.
+    pub fn is_protected(&self, address: u64) -> Result<bool> {
+        let mut entry = [0; 8];
+        self.file
+            .read_exact_at(&mut entry, address / PAGE * 8)
+            .map_err(|source| Error::new("read the program's page map", source))?;
+        Ok(u64::from_ne_bytes(entry) & PROTECTED != 0)
     }
 
     /// Calls `visit` with each mapped range of pages in `start..end` (addresses).

@@ -169,6 +169,17 @@ impl Userfault {
         self.resolve("map a page of the program", CONTINUE, &mut request)
     }
 
+    /// As [`map`](Self::map), write-protected: the next write is noticed. Only where
+    /// [`Userfault::tracks_writes`].
+    ///
+    /// # Errors
+    /// As [`map`](Self::map).
+    pub fn map_protected(&self, address: u64, bytes: u64) -> Result<()> {
+        const MODE_WP: u64 = 1 << 1;
+        let mut request = [address, bytes, MODE_WP, 0];
+        self.resolve("map a page of the program", CONTINUE, &mut request)
+    }
+
     /// As [`map`](Self::map) for many pages, those left out that are mapped already or do not
     /// exist.
     ///

@@ -13,6 +13,7 @@ use sys::userfault::Fault;
 
 use super::{ARRIVED, Due, FETCH, FETCH_FRAME, NEW_FRAME, SPIN_NS, Touch};
 use crate::RunError;
+use crate::arena::Arena;
 use crate::config::TrapKind;
 use crate::events::TABLE_FULL;
 use crate::page_table::NoWord;
@@ -75,6 +76,8 @@ impl Supervisor<'_> {
             }
             State::Foreign => self.resolve(&touch),
             State::Local | State::Probation => {
+                let arena = self.people.arenas[touch.slot].as_ref();
+                let word = arena.map_or(word, |arena| arena.with_writes(touch.address, word));
                 cell.store(word.made_local(touch.write).0, Ordering::Release);
                 self.resolve(&touch);
                 if word.state() == State::Probation {
@@ -353,13 +356,25 @@ impl Supervisor<'_> {
         let address = touch.address;
         // A page whose contents exist is mapped; one that has none is created. Errors mean that the
         // range or the process is gone, and then nobody waits.
-        let mapped = if touch.minor { fault.map(address, 4096) } else { fault.zero(address, 4096) };
+        let mapped = match touch.minor {
+            true if self.is_clean(arena, address) => fault.map_protected(address, 4096),
+            true => fault.map(address, 4096),
+            false => fault.zero(address, 4096),
+        };
         if let Err(error) = mapped
             && error.errno() == Some(14)
         {
             self.resolve_missing(touch);
         }
         self.answer_asks(touch);
+    }
+
+    // Whether the next write to a page is to be noticed.
+    fn is_clean(&self, arena: &Arena, address: u64) -> bool {
+        let cell = self.kernel.tables.pages.word(arena.slot, address);
+        let word = cell.map(|cell| Word(cell.load(Ordering::Acquire)));
+        let is_clean = |word: Word| word.state() == State::Local && !word.dirty();
+        arena.helper.writes.is_some() && word.is_some_and(is_clean)
     }
 
     /// A page is mapped, or its thread is to touch it again: no thread spins for it any more.
