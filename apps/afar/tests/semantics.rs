@@ -10,6 +10,9 @@ use support::{Launch, TRAPS, program, usable};
 
 const LOCAL: [&str; 2] = ["10%", "100%"];
 
+/// Beyond it a run hangs: alone each takes a few seconds, beside other work up to a minute.
+const LIMIT: Duration = Duration::from_secs(150);
+
 /// What does not work, and how the program is told: never by wrong bytes.
 struct Limit {
     case: &'static str,
@@ -127,12 +130,12 @@ fn threads_end_while_their_words_are_fetched() {
     let path = program("threads");
     let native = Launch::new([path.as_os_str(), "ends_while_fetched".as_ref()]);
     let options = ["--trap", "userfaultfd", "--local", "1MiB", "--rtt", "50ms"];
-    native.limit(Duration::from_secs(55)).under_afar(&options).run().expect(0, "the slow run");
+    native.limit(LIMIT).under_afar(&options).run().expect(0, "the slow run");
 }
 
 fn check(file: &str, case: &str, status: i32) {
     let (path, name) = (program(file), format!("{file}::{case}"));
-    let native = Launch::new([path.as_os_str(), case.as_ref()]).limit(Duration::from_secs(55));
+    let native = Launch::new([path.as_os_str(), case.as_ref()]).limit(LIMIT);
     native.clone().run().expect(status, "the native run");
     let exception = UNMANAGED.iter().find(|(case, _)| *case == name);
     let native = match exception {

@@ -3,7 +3,7 @@
 #include "check.h"
 #include <sys/epoll.h>
 
-enum { FORKS = 250 };
+enum { FORKS = 100 };
 
 static volatile bool stop;
 
