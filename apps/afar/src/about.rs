@@ -21,10 +21,10 @@ use results::report::Report;
 use results::reproduced::Reproduction;
 use results::sim::{Sensitivity, Simulation, Simulations};
 use results::torture::Torture;
-use results::{ClosedLoop, Findings, Record, Requirements};
+use results::{ClosedLoop, Findings, Record, Requirements, Validation};
 
 /// Every record that a command writes with `--json`, by schema.
-const RECORDS: [&str; 23] = [
+const RECORDS: [&str; 24] = [
     About::SCHEMA,
     Admission::SCHEMA,
     Bill::SCHEMA,
@@ -46,6 +46,7 @@ const RECORDS: [&str; 23] = [
     Simulation::SCHEMA,
     Simulations::SCHEMA,
     Torture::SCHEMA,
+    Validation::SCHEMA,
     Watching::SCHEMA,
     WorkloadResults::SCHEMA,
 ];

@@ -2,6 +2,7 @@
 
 mod blades;
 mod disk;
+mod distant;
 mod error;
 mod hold;
 mod uri;

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! flags ─► experiment ─► program, trap ─► calibrate ─► outputs ─► run under watch ─► summary
+//! run --validate ─► native, real and emulated runs, as processes of their own
 //! ctl ─► run_directory ─► control of a run          predict ─► a run under sampling ─► planner
 //! ```
 
@@ -28,6 +29,7 @@ mod software;
 mod summary;
 mod trap;
 mod tuning;
+mod validate;
 mod watch;
 
 use farmem::TrapKind;

@@ -19,6 +19,7 @@ use crate::run_failed::RunFailed;
 use crate::setup::Setup;
 use crate::summary;
 use crate::summary::Extra;
+use crate::validate::validate;
 use crate::watch::Watch;
 use document::NotRecorded;
 use results::validity;
@@ -28,6 +29,9 @@ use results::validity;
 /// # Errors
 /// When it could not be run, or the results could not be written.
 pub fn run(flags: &RunFlags) -> Result<ExitCode, Failure> {
+    if !flags.validation.uris.is_empty() {
+        return validate(flags);
+    }
     let mut setup = Setup::resolve(flags)?;
     if flags.dry_run {
         terminal::answer(&setup.dry_run())?;

@@ -46,6 +46,7 @@ mod run;
 mod sim;
 mod sweep;
 mod torture;
+mod validated;
 mod workload;
 
 use std::fs;

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 
 use measure::{LoadResults, Results as _, RunResults, WorkloadResults};
 use records::RecordError;
-use results::{ClosedLoop, Findings, Record as _, Requirements};
+use results::{ClosedLoop, Findings, Record as _, Requirements, Validation};
 use serde_json::Value;
 
 use super::context::Context;
 use super::section::Section;
 use super::{
     disk, faults, flows, kv, loops, plan, predicted, reproduced, requirement, run, sim, sweep,
-    torture, workload,
+    torture, validated, workload,
 };
 
 /// Longest record that is read; those of afar are a few megabytes at most.
@@ -77,7 +77,7 @@ pub type OfSweep<'a> = &'a dyn Fn(&Path) -> Result<Findings, String>;
 type Reader = fn(Value, &Context) -> Result<Section, serde_json::Error>;
 
 /// Kinds of records by their schema.
-const READERS: [(&str, Reader); 19] = [
+const READERS: [(&str, Reader); 20] = [
     (RunResults::SCHEMA, run::section),
     (Findings::SCHEMA, sweep::section),
     (Requirements::SCHEMA, requirement::section),
@@ -87,6 +87,7 @@ const READERS: [(&str, Reader); 19] = [
     (results::sim::Simulation::SCHEMA, sim::section),
     (results::sim::Simulations::SCHEMA, sim::many::section),
     (ClosedLoop::SCHEMA, loops::section),
+    (Validation::SCHEMA, validated::section),
     (results::prediction::Prediction::SCHEMA, predicted::section),
     (results::reproduced::Reproduction::SCHEMA, reproduced::section),
     (results::plan::cost::Bill::SCHEMA, plan::cost::section),

@@ -4,6 +4,7 @@
 //! sweep, loop ─► Findings, Requirements, ClosedLoop ─┐
 //! sim ─► Simulation, Simulations, Sensitivity ───────┤
 //! predict ─► Prediction ─────────────────────────────┤
+//! run --validate ─► Validation ──────────────────────┤
 //! reproduce ─► Reproduction ─────────────────────────┤
 //! torture ─► Torture ────────────────────────────────┤
 //! doctor ─► Checkup ─────────────────────────────────┤
@@ -36,6 +37,7 @@ mod findings;
 mod record;
 mod requirement;
 mod simulated;
+mod validation;
 
 pub use closed_loop::{ClosedLoop, LoopRound};
 pub use estimate::{Estimate, Interval, Verdict};
@@ -43,3 +45,4 @@ pub use findings::{CellKind, Finding, Findings, Native, Outlier, SWEEP_SCHEMA};
 pub use record::{ReadError, Record, json_text, read, read_body, read_value, write};
 pub use requirement::{REQUIREMENTS_FILE, Requirement, Requirements, Side, Standing};
 pub use simulated::{BinFigures, Busiest, Deepest, Figures, Measured, Slowdowns, Spread, Steady};
+pub use validation::{Agreement, Emulated, FetchTimes, ValidatedSide, Validation};

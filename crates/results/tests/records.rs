@@ -9,6 +9,7 @@ mod report;
 mod reproduced;
 mod sim;
 mod torture;
+mod validation;
 
 use std::collections::BTreeMap;
 

@@ -32,6 +32,7 @@ _TABLES: Dict[str, str] = {
     "afar.sim.findings": "runs",
     "afar.sim.sensitivity": "runs",
     "afar.torture": "results.cases",
+    "afar.validation": "emulated",
     "fio": "jobs",
 }
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 int main(int count, char **words) {
-  size_t pages = 2048, rounds = 6;
+  size_t pages = 2048, rounds = count > 2 ? strtoul(words[2], 0, 10) : 6;
   int writes = count > 1 && !strcmp(words[1], "write");
   volatile unsigned long *memory = aligned_alloc(4096, pages * 4096);
   if (!memory)

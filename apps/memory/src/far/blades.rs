@@ -8,6 +8,7 @@ use host::NvmeUri;
 use measure::Duration;
 
 use super::disk::DiskBlade;
+use super::distant::DistantBlade;
 use super::error::FarError;
 use super::uri::FarUri;
 
@@ -30,7 +31,7 @@ pub(crate) struct Far {
 
 /// What one blade is: memory, or a namespace and the paths to it.
 enum Named<'a> {
-    Memory(&'a FarUri, u32),
+    Memory(&'a FarUri, u32, Duration),
     Disk(Vec<(&'a NvmeUri, &'a str)>),
 }
 
@@ -59,9 +60,9 @@ impl Far {
         let mut known: BTreeMap<(&str, Option<u32>), usize> = BTreeMap::new();
         for uri in &self.uris {
             match uri {
-                FarUri::Memory(size) => {
+                FarUri::Memory(size, delay) => {
                     let pages = u32::try_from(size.get() / PAGE).unwrap_or(u32::MAX);
-                    all.push(Named::Memory(uri, pages));
+                    all.push(Named::Memory(uri, pages, *delay));
                 }
                 FarUri::Nvme(target, text) => {
                     let key = (target.subsystem.as_str(), target.namespace);
@@ -87,8 +88,11 @@ impl Far {
         let mut disks = Vec::new();
         for named in self.named() {
             match named {
-                Named::Memory(uri, pages) => {
+                Named::Memory(uri, pages, Duration::ZERO) => {
                     blades.push((uri.to_string(), Box::new(MemoryBlade::new(pages))));
+                }
+                Named::Memory(uri, pages, delay) => {
+                    blades.push((uri.to_string(), Box::new(DistantBlade::new(pages, delay))));
                 }
                 Named::Disk(paths) => {
                     // The end of a child is told to the supervisor, by a signal.

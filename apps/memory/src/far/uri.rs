@@ -5,17 +5,20 @@ use std::str::FromStr;
 
 use blades::PAGE_BYTES;
 use host::{NvmeUri, NvmeUriError};
-use measure::Bytes;
+use measure::{Bytes, Duration};
 
 const MEMORY: &str = "memory:";
+const DELAY: &str = "delay=";
+/// Far longer than any network takes.
+const DELAY_MAX: Duration = Duration::from_ms(1_000);
 const NVME: &str = "nvme+tcp://";
 const PAGE: u64 = PAGE_BYTES as u64;
 
 /// What `--far` names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FarUri {
-    /// Memory of afar itself, of this size.
-    Memory(Bytes),
+    /// Memory of afar itself, of this size, which answers after this time.
+    Memory(Bytes, Duration),
     /// A namespace behind a network.
     Nvme(NvmeUri, String),
 }
@@ -23,10 +26,19 @@ pub(crate) enum FarUri {
 /// Text that names no blade.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FarUriError {
-    #[error("{text:?}: {reason}; write memory:SIZE, or nvme+tcp://HOST[:PORT]/NQN[/NSID]")]
+    #[error(
+        "{text:?}: {reason}; write memory:SIZE, or memory:SIZE?delay=TIME, or nvme+tcp://HOST[:PORT]/NQN[/NSID]"
+    )]
     Text { text: String, reason: &'static str },
     #[error(transparent)]
     Nvme(#[from] NvmeUriError),
+}
+
+impl FarUri {
+    /// Whether what keeps its pages is another program, here or on another machine.
+    pub(crate) const fn is_elsewhere(&self) -> bool {
+        matches!(self, Self::Nvme(..))
+    }
 }
 
 impl FromStr for FarUri {
@@ -37,10 +49,18 @@ impl FromStr for FarUri {
         if text.starts_with(NVME) {
             return Ok(Self::Nvme(text.parse()?, text.to_owned()));
         }
-        let size = text.strip_prefix(MEMORY).ok_or_else(|| fail("it is neither kind of blade"))?;
+        let rest = text.strip_prefix(MEMORY).ok_or_else(|| fail("it is neither kind of blade"))?;
+        let (size, setting) =
+            rest.split_once('?').map_or((rest, None), |(size, setting)| (size, Some(setting)));
         let size: Bytes = size.parse().map_err(|_not_one| fail("it names no size"))?;
+        let delay = setting.map_or(Ok(Duration::ZERO), |setting| {
+            let time =
+                setting.strip_prefix(DELAY).ok_or_else(|| fail("its setting is no delay"))?;
+            let time = time.parse().ok().filter(|&time| time <= DELAY_MAX);
+            time.ok_or_else(|| fail("its delay is no time of at most 1 s"))
+        })?;
         match size.get() >= PAGE {
-            true => Ok(Self::Memory(size)),
+            true => Ok(Self::Memory(size, delay)),
             false => Err(fail("it is smaller than a page")),
         }
     }
@@ -49,8 +69,36 @@ impl FromStr for FarUri {
 impl fmt::Display for FarUri {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Memory(size) => write!(f, "{MEMORY}{}", size.get()),
+            Self::Memory(size, Duration::ZERO) => write!(f, "{MEMORY}{}", size.get()),
+            Self::Memory(size, delay) => {
+                write!(f, "{MEMORY}{}?{DELAY}{}ns", size.get(), delay.as_ns())
+            }
             Self::Nvme(_, text) => f.write_str(text),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shown_names_the_same_blade() {
+        for text in ["memory:1MiB", "memory:1MiB?delay=20us", "nvme+tcp://a:9/nqn.x/2"] {
+            let uri: FarUri = text.parse().expect(text);
+            assert_eq!(uri.to_string().parse::<FarUri>().expect("it was shown"), uri);
+        }
+        let delay = "memory:1MiB?delay=20us".parse::<FarUri>().expect("it is one");
+        assert_eq!(delay, FarUri::Memory(Bytes::from_mib(1), Duration::from_us(20)));
+    }
+
+    #[test]
+    fn what_names_no_blade_is_refused_with_the_reason() {
+        let refused = |text: &str| text.parse::<FarUri>().expect_err(text).to_string();
+        assert!(refused("memory:1MiB?speed=2").contains("its setting is no delay"));
+        for text in ["memory:1MiB?delay=", "memory:1MiB?delay=2s", "memory:1MiB?delay=-1us"] {
+            assert!(refused(text).contains("no time of at most 1 s"), "{text}");
+        }
+        assert!(refused("memory:100").contains("smaller than a page"));
     }
 }

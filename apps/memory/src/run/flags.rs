@@ -12,6 +12,7 @@ use paging::{PolicyKind, Prefetch};
 use crate::calibrate::Known;
 use crate::far::{FarUri, FarUriError};
 use crate::setting::TierSetting;
+use crate::validate::flags::ValidateFlags;
 use document::{Bandwidth, delay, seed};
 
 /// Run a program with part of its memory far away
@@ -81,38 +82,38 @@ pub struct RunFlags {
 
     /// Keep pages beyond local memory on these blades, for real: nvme+tcp://HOST[:PORT]/NQN[/NSID],
     /// a namespace of afar serve or of any other NVMe/TCP target, which the run overwrites; or
-    /// memory:SIZE, memory of afar itself. Pages are striped over several; a namespace at several
+    /// memory:SIZE[?delay=TIME], memory of afar itself, which answers so late. Pages are striped over several; a namespace at several
     /// addresses is one blade with as many paths. Times are measured; nothing is delayed
     #[arg(long, value_name = "URI[,URI]...", value_parser = far_uri, value_delimiter = ',')]
     #[arg(conflicts_with_all = ["rtt", "one_way", "bandwidth", "link", "profile", "like", "tiers"])]
-    #[arg(help_heading = LINK)]
+    #[arg(help_heading = LINK, group = "blade")]
     pub(crate) far: Vec<FarUri>,
 
     /// Keep each page on this many blades: the run goes on as long as one of them has it
     #[arg(long, value_name = "COPIES", value_parser = replicas(), default_value = "1")]
-    #[arg(requires = "far", help_heading = LINK)]
+    #[arg(requires = "blade", help_heading = LINK)]
     pub(crate) replicas: u8,
 
     /// How long the program waits for a blade that is gone, before it is ended, or goes on without
     /// that blade [default: 30s, or 5s with --replicas]
     #[arg(long, value_name = "TIME", value_parser = delay)]
-    #[arg(requires = "far", help_heading = LINK)]
+    #[arg(requires = "blade", help_heading = LINK)]
     pub(crate) far_timeout: Option<Duration>,
 
     /// Take the blade from the run that has it, one that was killed: should it still run, it ends
-    #[arg(long, requires = "far", help_heading = LINK)]
+    #[arg(long, requires = "blade", help_heading = LINK)]
     pub(crate) far_take: bool,
 
     /// Have a thread spin for so long at most for a page of --far, with interrupts off, before it
     /// sleeps: 1us to 1ms; a page that takes longer on average is not spun for; needs what --trap
     /// bpf needs [default: 20us]
     #[arg(long, value_name = "TIME", value_parser = spin_max)]
-    #[arg(requires = "far", help_heading = LINK)]
+    #[arg(requires = "blade", help_heading = LINK)]
     pub(crate) spin_max: Option<Duration>,
 
     /// Keep the supervisor on this processor. Pages of --far come soonest where a blade on the same
     /// machine is on that processor, too, and the program is not [default: any]
-    #[arg(long, value_name = "NUMBER", requires = "far", help_heading = LINK)]
+    #[arg(long, value_name = "NUMBER", requires = "blade", help_heading = LINK)]
     pub(crate) supervisor_cpu: Option<usize>,
 
     /// Delay by the formula of an earlier emulator: dime is --link per-fault --policy fifo with
@@ -172,7 +173,8 @@ pub struct RunFlags {
     #[arg(long, help_heading = MECHANISM)]
     pub(crate) allow_unmanaged: bool,
 
-    /// Write everything that was measured as JSON; - is standard output
+    /// Write everything that was measured as JSON, of --validate the comparison; - is standard
+    /// output
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) json: Option<PathBuf>,
 
@@ -183,6 +185,9 @@ pub struct RunFlags {
     /// Print the resolved experiment as JSON and run nothing
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) dry_run: bool,
+
+    #[command(flatten)]
+    pub(crate) validation: ValidateFlags,
 
     /// The program and its arguments
     #[arg(value_name = "PROGRAM", required = true, num_args = 1..)]
@@ -203,7 +208,8 @@ times in ns, us, ms, s.
 Exit status: that of the program; 128+N if signal N ended it; 126 not executable; 127 not found;
 125 afar failed; 4 the program ended by itself and the run is invalid, because less than 90 % of its
 memory was managed or nothing of the process that used most; 3 this machine lacks something; 2 bad
-usage. The program's own status is in --json, too.
+usage. The program's own status is in --json, too. Of --validate: 0 the emulation surely agrees, 5
+it surely does not, 6 the runs do not tell, 1 a run failed, 4 one is invalid, 130 interrupted.
 
 Example: afar run --local 25% --rtt 5us --bandwidth 40Gbps -- redis-server --port 7000";
 
@@ -277,7 +283,7 @@ fn known(path: &str) -> Result<Known, String> {
     Ok(Known { calibration, trap: run.params.trap })
 }
 
-fn far_uri(text: &str) -> Result<FarUri, String> {
+pub(crate) fn far_uri(text: &str) -> Result<FarUri, String> {
     text.parse().map_err(|error: FarUriError| error.to_string())
 }
 

@@ -1,0 +1,60 @@
+//! Why there is no validation.
+
+use std::io;
+use std::path::PathBuf;
+
+use console::{Class, Classed};
+use records::RecordError;
+
+/// Why there is no validation.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ValidateError {
+    #[error("keep records in {}: {source}; check the path and its permissions", path.display())]
+    Directory { path: PathBuf, source: io::Error },
+    #[error("start the program: {0}")]
+    Start(io::Error),
+    #[error("the {kind} run ended with {status}: {last}")]
+    Program { kind: String, status: String, last: String },
+    #[error("the {kind} run: {why}")]
+    Invalid { kind: String, why: String },
+    #[error("read what the {kind} run has measured: {why}")]
+    Read { kind: String, why: String },
+    #[error("read the faults of the real run: {0}")]
+    Faults(#[from] RecordError),
+    #[error(
+        "the real run fetched {count} pages: too few to know how long one takes; give less --local, \
+         or a program that uses more memory"
+    )]
+    TooFew { count: u64 },
+    #[error(transparent)]
+    System(#[from] sys::Error),
+}
+
+impl Classed for ValidateError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Directory { .. } | Self::TooFew { .. } => Class::Usage,
+            Self::Invalid { .. } => Class::Invalid,
+            Self::Start(_)
+            | Self::Program { .. }
+            | Self::Read { .. }
+            | Self::Faults(_)
+            | Self::System(_) => Class::Failed,
+        }
+    }
+}
+
+/// Nothing more is wanted, or something went wrong.
+#[derive(Debug)]
+pub(super) enum Stopped {
+    /// The user pressed Ctrl-C.
+    Interrupted,
+    /// It failed.
+    Error(ValidateError),
+}
+
+impl<E: Into<ValidateError>> From<E> for Stopped {
+    fn from(error: E) -> Self {
+        Self::Error(error.into())
+    }
+}

@@ -1,0 +1,129 @@
+//! What emulated runs draw from: how long the fetches of a real run took.
+
+use std::fs::File;
+use std::path::Path;
+
+use measure::{Bytes, DelayProfile, Duration};
+use records::{FaultKind, FaultReader};
+use results::FetchTimes;
+
+use super::error::ValidateError;
+
+/// Fewer fetches say nothing of how long one takes.
+const FETCHES_MIN: u64 = 20;
+/// By how much `scaled` is wrong.
+const SCALE: f64 = 1.25;
+
+/// Times of fetches, ascending, as the trap has seen them.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Times(Vec<u64>);
+
+/// In which way the times of an emulated run differ from those of the real one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// They do not.
+    AsMeasured,
+    /// All of them are the mean.
+    Mean,
+    /// All of them are longer.
+    Scaled,
+}
+
+impl Times {
+    /// Of the fetches in a record of faults.
+    pub(super) fn read(path: &Path) -> Result<Self, ValidateError> {
+        let file = File::open(path).map_err(|error| ValidateError::Read {
+            kind: "real".to_owned(),
+            why: error.to_string(),
+        })?;
+        let mut reader = FaultReader::new(file)?;
+        let mut times = Vec::new();
+        while let Some(faults) = reader.next_group()? {
+            let fetches = faults.iter().filter(|fault| fault.kind == FaultKind::Fetch);
+            times.extend(fetches.map(|fault| u64::from(fault.measured_ns)));
+        }
+        let count = times.len() as u64;
+        if count < FETCHES_MIN {
+            return Err(ValidateError::TooFew { count });
+        }
+        times.sort_unstable();
+        Ok(Self(times))
+    }
+
+    /// The time that half of them do not exceed.
+    pub(super) fn median_ns(&self) -> u64 {
+        self.0[(self.0.len() - 1) / 2]
+    }
+
+    /// The profile of an emulated run, whose trap cannot see `constant_ns` of each fetch. It is
+    /// part of what a run is asked for, and no part of what the real one has measured.
+    pub(super) fn profile(&self, shape: Shape, constant_ns: u64) -> DelayProfile {
+        let mean = self.0.iter().sum::<u64>() / self.0.len() as u64;
+        let times = self.0.iter().map(|&time| match shape {
+            Shape::AsMeasured => time + constant_ns,
+            Shape::Mean => mean + constant_ns,
+            Shape::Scaled => ((time + constant_ns) as f64 * SCALE) as u64,
+        });
+        let samples = times.map(|ns| (Bytes::PAGE, Duration::from_ns(ns)));
+        DelayProfile::from_samples(samples).expect("there are enough times")
+    }
+
+    /// The same for people.
+    pub(super) fn told(&self, constant_ns: u64) -> FetchTimes {
+        let us = |ns: u64| (ns + constant_ns) as f64 / 1e3;
+        let at = |percent: usize| us(self.0[(self.0.len() - 1) * percent / 100]);
+        let mean = self.0.iter().sum::<u64>() as f64 / self.0.len() as f64;
+        FetchTimes {
+            count: self.0.len() as u64,
+            mean_us: (mean + constant_ns as f64) / 1e3,
+            p50_us: at(50),
+            p99_us: at(99),
+        }
+    }
+}
+
+/// What fetches take by a profile that was given.
+pub(super) fn told(profile: &DelayProfile) -> FetchTimes {
+    const ENTRIES: usize = 1000;
+    let us = |time: Duration| time.as_ns_f64() / 1e3;
+    let all = profile.table(Bytes::PAGE, ENTRIES);
+    FetchTimes {
+        count: 0,
+        mean_us: all.iter().map(|&time| us(time)).sum::<f64>() / ENTRIES as f64,
+        p50_us: us(profile.quantile(Bytes::PAGE, 0.5)),
+        p99_us: us(profile.quantile(Bytes::PAGE, 0.99)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(profile: &DelayProfile, q: f64) -> u64 {
+        profile.quantile(Bytes::PAGE, q).as_ns()
+    }
+
+    #[test]
+    fn an_emulated_run_is_asked_for_what_a_trap_cannot_see_as_well() {
+        let times = Times(vec![10_000, 20_000, 60_000]);
+        let plain = times.profile(Shape::AsMeasured, 1_000);
+        assert_eq!([0.0, 0.5, 1.0].map(|q| page(&plain, q)), [11_000, 21_000, 61_000]);
+        assert_eq!(times.told(1_000).p50_us, 21.0);
+        assert_eq!(times.told(1_000).mean_us, 31.0);
+    }
+
+    #[test]
+    fn a_profile_that_was_given_is_told_as_it_is() {
+        let times = told(&"4096,10\n4096,30\n".parse().expect("it is a profile"));
+        assert_eq!((times.mean_us, times.p50_us, times.p99_us), (20.0, 10.0, 30.0));
+    }
+
+    #[test]
+    fn ablations_change_what_they_say() {
+        let times = Times(vec![10_000, 20_000, 60_000]);
+        let mean = times.profile(Shape::Mean, 1_000);
+        assert_eq!([0.0, 1.0].map(|q| page(&mean, q)), [31_000, 31_000]);
+        let scaled = times.profile(Shape::Scaled, 2_000);
+        assert_eq!([0.0, 1.0].map(|q| page(&scaled, q)), [15_000, 77_500]);
+    }
+}

@@ -1,0 +1,354 @@
+//! The runs of a validation, each a process of its own: natively, really far, emulated.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::os::fd::AsFd as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use ::experiment::noise::{Noise, Reading, Tolerance};
+use ::experiment::{Measured, least_disturbed};
+use launch::{Child, Waited};
+use measure::{Calibration, DelayProfile, Duration, Figures, LocalSize, Run, ShareOf};
+use results::validity;
+use sys::event::Signals;
+
+use super::error::{Stopped, ValidateError};
+use super::flags::Ablation;
+use super::profile::Shape;
+use crate::far::FarUri;
+use crate::run::flags::{Budget, RunFlags, Trap, Wait};
+
+/// How often a disturbed run is repeated.
+const ATTEMPTS: u32 = 3;
+const TOLERANCE: Tolerance = Tolerance { stolen_max: 0.05, others_max: 0.05 };
+
+/// A kind of run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Without afar.
+    Native,
+    /// With pages that are far.
+    Real,
+    /// With delays, plain or with something changed.
+    Emulated(Option<Ablation>),
+}
+
+/// How a fetch is emulated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Emulation {
+    pub(super) wait: Wait,
+    pub(super) profile: PathBuf,
+    /// The record of a run whose calibration this one takes.
+    pub(super) calibrated: Option<PathBuf>,
+}
+
+/// One run.
+#[derive(Debug, Clone)]
+pub(super) struct Once {
+    pub(super) seconds: f64,
+    /// None of the native run.
+    pub(super) figures: Option<Figures>,
+    pub(super) calibration: Option<Calibration>,
+    /// How long a thread spins for a page that is far for real, if it does.
+    pub(super) spin_max_ns: Option<u64>,
+    noise: Noise,
+    pub(super) disturbed: Option<String>,
+}
+
+/// What runs them.
+pub(super) struct Runs<'a> {
+    pub(super) flags: &'a RunFlags,
+    pub(super) directory: &'a Path,
+    pub(super) signals: &'a Signals,
+    /// What emulated runs draw from, if the user says that.
+    pub(super) given: Option<DelayProfile>,
+    pub(super) emulations: RefCell<BTreeMap<&'static str, Emulation>>,
+}
+
+impl Measured for Once {
+    fn noise(&self) -> &Noise {
+        &self.noise
+    }
+
+    fn is_disturbed(&self) -> bool {
+        self.disturbed.is_some()
+    }
+
+    // One that has none ends the validation.
+    fn has_figure(&self) -> bool {
+        true
+    }
+}
+
+impl Kind {
+    /// What people are told.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::Real => "real",
+            Self::Emulated(None) => "plain",
+            Self::Emulated(Some(ablation)) => ablation.name(),
+        }
+    }
+
+    /// What its times are made of.
+    pub(super) const fn shape(self) -> Shape {
+        match self {
+            Self::Emulated(Some(Ablation::Mean)) => Shape::Mean,
+            Self::Emulated(Some(Ablation::Scaled)) => Shape::Scaled,
+            _ => Shape::AsMeasured,
+        }
+    }
+
+    /// How its threads wait, if those of the plain emulation wait so.
+    pub(super) const fn wait(self, plain: Wait) -> Wait {
+        match (self, plain) {
+            (Self::Emulated(Some(Ablation::Waits)), Wait::Spin) => Wait::Sleep,
+            (Self::Emulated(Some(Ablation::Waits)), Wait::Sleep) => Wait::Spin,
+            (_, plain) => plain,
+        }
+    }
+}
+
+impl Runs<'_> {
+    /// The least disturbed of a few runs.
+    pub(super) fn run(&self, kind: Kind) -> Result<Once, Stopped> {
+        Ok(least_disturbed(ATTEMPTS, || self.once(kind, self.flags.seed))?.0)
+    }
+
+    /// The file of a run's faults.
+    pub(super) fn faults(&self, kind: Kind) -> PathBuf {
+        self.directory.join(format!("{}.parquet", kind.name()))
+    }
+
+    /// The file of a run's record.
+    pub(super) fn record(&self, kind: Kind) -> PathBuf {
+        self.directory.join(format!("{}.json", kind.name()))
+    }
+
+    /// One run.
+    pub(super) fn once(&self, kind: Kind, seed: u64) -> Result<Once, Stopped> {
+        let name = kind.name().to_owned();
+        let (json, out) = (self.record(kind), self.directory.join("program.out"));
+        // What an earlier run has said is not about this one.
+        let _none = fs::remove_file(&json);
+        let file = || File::create(&out).and_then(|out| Ok((out.try_clone()?, out)));
+        let (output, errors) =
+            file().map_err(|source| ValidateError::Directory { path: out.clone(), source })?;
+        let mut command = self.command(kind, seed);
+        command.stdin(Stdio::null()).stdout(output).stderr(errors);
+        let (before, began) = (Reading::now(), Instant::now());
+        let mut child = Child::start(command).map_err(ValidateError::Start)?;
+        let waited = child.wait(self.signals.as_fd(), None).map_err(ValidateError::from)?;
+        let Waited::Ended(status) = waited else { return Err(Stopped::Interrupted) };
+        let (elapsed, noise) = (began.elapsed().as_secs_f64(), before.until_now());
+        let disturbed = self.disturbance(kind, &noise);
+        let ran = match kind {
+            Kind::Native => None,
+            _ => Some(read(&json)),
+        };
+        if let Some(Ok(ran)) = &ran
+            && let Err(invalid) = ran.results.figures()
+            && !ran.results.tells_nothing()
+        {
+            let why = validity::told(&invalid);
+            return Err(ValidateError::Invalid { kind: name, why }.into());
+        }
+        if !status.success() {
+            let said = String::from_utf8_lossy(&fs::read(&out).unwrap_or_default()).into_owned();
+            let last = said.lines().last().unwrap_or("it printed nothing").to_owned();
+            let status = status.to_string();
+            return Err(ValidateError::Program { kind: name, status, last }.into());
+        }
+        let Some(ran) = ran else {
+            return Ok(Once {
+                seconds: elapsed,
+                figures: None,
+                calibration: None,
+                spin_max_ns: None,
+                noise,
+                disturbed,
+            });
+        };
+        let ran = ran.map_err(|why| ValidateError::Read { kind: name.clone(), why })?;
+        let figures = ran.results.figures().map_err(|invalid| ValidateError::Invalid {
+            kind: name,
+            why: validity::told(&invalid),
+        })?;
+        Ok(Once {
+            seconds: figures.elapsed_ns as f64 / 1e9,
+            figures: Some(figures.clone()),
+            calibration: ran.results.calibration,
+            spin_max_ns: ran.params.spin_max_ns,
+            noise,
+            disturbed,
+        })
+    }
+
+    // A target on this machine is another program, and what it takes is no disturbance.
+    fn disturbance(&self, kind: Kind, noise: &Noise) -> Option<String> {
+        let has_target = self.flags.validation.uris.iter().any(FarUri::is_elsewhere);
+        let others_max = match kind == Kind::Real && has_target {
+            true => 1.0,
+            false => TOLERANCE.others_max,
+        };
+        noise.disturbance(Tolerance { others_max, ..TOLERANCE })
+    }
+
+    fn command(&self, kind: Kind, seed: u64) -> Command {
+        let program = &self.flags.program;
+        if kind == Kind::Native {
+            let mut command = Command::new(&program[0]);
+            command.args(&program[1..]);
+            return command;
+        }
+        let mut command = launch::afar();
+        let (json, faults) = (self.record(kind), self.faults(kind));
+        command.args(["run", "--quiet", "--json"]).arg(json).arg("--record").arg(faults);
+        command.args(shared(self.flags, seed));
+        match kind {
+            Kind::Real => command.args(real(self.flags)),
+            _ => command
+                .args(self.emulations.borrow().get(kind.name()).map_or_else(Vec::new, emulated)),
+        };
+        command.arg("--").args(program);
+        command
+    }
+}
+
+fn read(path: &Path) -> Result<Run, String> {
+    let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
+    Run::from_json(&text).map_err(|error| error.to_string())
+}
+
+/// What all runs have in common.
+fn shared(flags: &RunFlags, seed: u64) -> Vec<OsString> {
+    let mut words = Words::default();
+    words.some(
+        "--local",
+        flags.local.map(|local| match local {
+            LocalSize::Bytes(bytes) => bytes.get().to_string(),
+            LocalSize::Fraction(share) => share.to_string(),
+        }),
+    );
+    words.some(
+        "--of",
+        flags.of.map(|of| match of {
+            ShareOf::Bytes(bytes) => bytes.get().to_string(),
+            other => other.to_string(),
+        }),
+    );
+    words.some(
+        "--budget",
+        flags.budget.map(|budget| match budget {
+            Budget::Process => "process".to_owned(),
+            Budget::Tree => "tree".to_owned(),
+        }),
+    );
+    words.some("--policy", flags.policy.map(|policy| policy.to_string()));
+    words.some("--prefetch", Some(flags.prefetch.to_string()));
+    words.some("--in-flight", flags.in_flight.map(|pages| pages.to_string()));
+    words.some("--seed", Some(seed.to_string()));
+    words.flag("--allow-unmanaged", flags.allow_unmanaged);
+    words.0
+}
+
+/// What only real runs have.
+fn real(flags: &RunFlags) -> Vec<OsString> {
+    let ns = |time: Duration| format!("{}ns", time.as_ns());
+    let mut words = Words::default();
+    let uris: Vec<String> = flags.validation.uris.iter().map(FarUri::to_string).collect();
+    words.some("--far", Some(uris.join(",")));
+    words.some("--replicas", Some(flags.replicas.to_string()));
+    words.some("--far-timeout", flags.far_timeout.map(ns));
+    words.flag("--far-take", flags.far_take);
+    words.some("--spin-max", flags.spin_max.map(ns));
+    words.some("--supervisor-cpu", flags.supervisor_cpu.map(|number| number.to_string()));
+    words.some("--wait", flags.wait.map(|wait| wait.name().to_owned()));
+    words.some(
+        "--trap",
+        Some(flags.trap).and_then(|trap| match trap {
+            Trap::Auto => None,
+            Trap::Bpf => Some("bpf".to_owned()),
+            Trap::Userfaultfd => Some("userfaultfd".to_owned()),
+        }),
+    );
+    words.0
+}
+
+/// What only emulated runs have. A thread that spins does so in the BPF trap; userfaultfd puts
+/// threads to sleep.
+fn emulated(how: &Emulation) -> Vec<OsString> {
+    let mut words = Words::default();
+    let trap = match how.wait {
+        Wait::Spin => "bpf",
+        Wait::Sleep => "userfaultfd",
+    };
+    words.some("--trap", Some(trap.to_owned()));
+    words.flag("--allow-below-floor", true);
+    words.0.extend(["--profile".into(), how.profile.clone().into()]);
+    if let Some(record) = &how.calibrated {
+        words.0.extend(["--calibrated".into(), record.clone().into()]);
+    }
+    words.0
+}
+
+/// A command line that grows.
+#[derive(Default)]
+struct Words(Vec<OsString>);
+
+impl Words {
+    fn some(&mut self, flag: &str, value: Option<String>) {
+        if let Some(value) = value {
+            self.0.extend([flag.into(), value.into()]);
+        }
+    }
+
+    fn flag(&mut self, flag: &str, is_set: bool) {
+        self.0.extend(is_set.then(|| flag.into()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args as _, FromArgMatches as _};
+
+    use super::*;
+
+    fn flags(text: &str) -> RunFlags {
+        let command = RunFlags::augment_args(clap::Command::new("run").no_binary_name(true));
+        let words = text.split_whitespace();
+        RunFlags::from_arg_matches(&command.try_get_matches_from(words).expect(text)).expect(text)
+    }
+
+    fn text(words: Vec<OsString>) -> String {
+        words.join(&OsString::from(" ")).into_string().expect("flags are text")
+    }
+
+    #[test]
+    fn runs_of_both_kinds_have_the_same_memory_and_one_has_the_blade() {
+        let flags = flags(
+            "--validate memory:1MiB --local 25% --of 64MiB --policy lru --in-flight 4 --seed 9 \
+             --spin-max 30us --trap bpf -- sort x",
+        );
+        let same = "--local 25.000% --of 67108864 --policy lru --prefetch none --in-flight 4";
+        assert_eq!(text(shared(&flags, 9)), format!("{same} --seed 9"));
+        let far = "--far memory:1048576 --replicas 1 --spin-max 30000ns --trap bpf";
+        assert_eq!(text(real(&flags)), far);
+        let how = Emulation { wait: Wait::Sleep, profile: "p.csv".into(), calibrated: None };
+        let words = "--trap userfaultfd --allow-below-floor --profile p.csv";
+        assert_eq!(text(emulated(&how)), words);
+    }
+
+    #[test]
+    fn an_ablation_waits_in_the_other_way() {
+        let waits = Kind::Emulated(Some(Ablation::Waits));
+        assert_eq!(waits.wait(Wait::Spin), Wait::Sleep);
+        assert_eq!(waits.wait(Wait::Sleep), Wait::Spin);
+        assert_eq!(Kind::Emulated(None).wait(Wait::Sleep), Wait::Sleep);
+    }
+}

@@ -1,0 +1,179 @@
+//! An emulated run beside one that is really far.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Estimate, Record};
+
+/// What `afar run --validate --json` writes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Validation {
+    /// Version of the afar that wrote it.
+    pub version: String,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// The blades of the real runs, as `--far` takes them.
+    pub far: String,
+    /// The share or size of its memory that is local.
+    pub local: String,
+    /// What a share is a share of; nothing if `local` is a size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<String>,
+    /// The order in which pages become remote.
+    pub policy: String,
+    /// What is fetched ahead of use.
+    pub prefetch: String,
+    /// The seed of every run but the one that measures the profile, whose is the next.
+    pub seed: u64,
+    /// How far an emulated run may be from a real one, as a share of it.
+    pub within: f64,
+    /// The same for what was fetched and written back.
+    pub counts_within: f64,
+    /// Why nothing is concluded; there are no figures then.
+    pub invalid: Option<String>,
+    /// What a fetch takes in the runs that are emulated plainly: as in a real run of its own, or
+    /// in the profile that was given.
+    pub profile: Option<FetchTimes>,
+    /// The runs without far memory and without afar.
+    pub native_seconds: Option<Estimate>,
+    /// The runs whose pages were far.
+    pub real: Option<ValidatedSide>,
+    /// The emulated runs, the plain ones first, then those with one thing changed.
+    pub emulated: Vec<Emulated>,
+}
+
+/// What fetches took, in microseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FetchTimes {
+    /// How many were measured; 0 of a profile that was given.
+    pub count: u64,
+    /// The mean.
+    pub mean_us: f64,
+    /// The median.
+    pub p50_us: f64,
+    /// The 99th percentile.
+    pub p99_us: f64,
+}
+
+/// Runs of one kind: real, or emulated in one way.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ValidatedSide {
+    /// How a thread waited for a page: `spin` or `sleep`.
+    pub wait: String,
+    /// From start to exit of the program.
+    pub seconds: Estimate,
+    /// How many times longer than the native run beside it.
+    pub slowdown: Estimate,
+    /// Pages fetched by a run: the median.
+    pub fetch_count: f64,
+    /// Bytes fetched and written back by a run: the median.
+    pub moved_bytes: f64,
+    /// What a fetch took in the last run, the end that a trap cannot see included.
+    pub fetch: FetchTimes,
+}
+
+/// Emulated runs beside real ones.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Emulated {
+    /// `plain`, or what was changed: see `--ablate`.
+    pub name: String,
+    /// The runs.
+    pub side: ValidatedSide,
+    /// How many times longer than the real run beside it.
+    pub ratio: Estimate,
+    /// Pages fetched, by those of the real runs.
+    pub fetch_ratio: f64,
+    /// Bytes moved, by those of the real runs.
+    pub moved_ratio: f64,
+    /// Whether emulation says what happens.
+    pub agreement: Agreement,
+    /// Pairs of runs of which one was disturbed; they do not count where there are five others.
+    pub disturbed_count: u64,
+    /// What disturbed the first of them.
+    pub first_disturbance: Option<String>,
+}
+
+/// What an emulated run beside a real one comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Agreement {
+    /// The whole interval of the ratio is within the bound, and so are the counts.
+    Agrees,
+    /// The whole interval is beyond it.
+    Differs,
+    /// The times may agree, and other pages were fetched or written back.
+    Counts,
+    /// The interval holds an end of the bound, or there are too few runs for one.
+    Undecided,
+    /// Other programs or other guests took processor time, and fewer than five pairs are left.
+    Disturbed,
+}
+
+impl Agreement {
+    /// Of a ratio of times and of ratios of counts, each beside its bound.
+    #[must_use]
+    pub fn of(ratio: &Estimate, within: f64, counts: [f64; 2], counts_within: f64) -> Self {
+        let is_near = |ratio: &f64, bound: f64| (ratio - 1.0).abs() <= bound;
+        let (least, most) = (1.0 - within, 1.0 + within);
+        match ratio.ends() {
+            Some((low, high)) if high < least || low > most => Self::Differs,
+            _ if !counts.iter().all(|count| is_near(count, counts_within)) => Self::Counts,
+            Some((low, high)) if low >= least && high <= most => Self::Agrees,
+            _ => Self::Undecided,
+        }
+    }
+
+    /// In words.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Agrees => "agrees",
+            Self::Differs => "DIFFERS",
+            Self::Counts => "DIFFERS in what was moved",
+            Self::Undecided => "undecided",
+            Self::Disturbed => "disturbed",
+        }
+    }
+}
+
+impl Record for Validation {
+    const SCHEMA: &'static str = "afar.validation/1";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Interval;
+
+    fn of(low: f64, high: f64, counts: [f64; 2]) -> Agreement {
+        let interval = Some(Interval { low, high, level: 0.95 });
+        let ratio = Estimate { median: f64::midpoint(low, high), interval, count: 7 };
+        Agreement::of(&ratio, 0.05, counts, 0.02)
+    }
+
+    #[test]
+    fn an_interval_agrees_as_a_whole_or_not() {
+        assert_eq!(of(0.96, 1.04, [1.0; 2]), Agreement::Agrees);
+        assert_eq!(of(0.94, 1.04, [1.0; 2]), Agreement::Undecided);
+        assert_eq!(of(0.96, 1.06, [1.0; 2]), Agreement::Undecided);
+        assert_eq!(of(1.051, 1.2, [1.0; 2]), Agreement::Differs);
+        assert_eq!(of(0.5, 0.94, [1.0; 2]), Agreement::Differs);
+    }
+
+    #[test]
+    fn times_that_agree_by_other_pages_do_not_agree() {
+        assert_eq!(of(0.96, 1.04, [1.03, 1.0]), Agreement::Counts);
+        assert_eq!(of(0.96, 1.04, [1.0, 0.97]), Agreement::Counts);
+        assert_eq!(of(0.96, 1.04, [1.02, 0.98]), Agreement::Agrees);
+        assert_eq!(of(1.1, 1.2, [1.5, 1.0]), Agreement::Differs);
+    }
+
+    #[test]
+    fn too_few_runs_decide_nothing() {
+        let ratio = Estimate { median: 1.0, interval: None, count: 4 };
+        assert_eq!(Agreement::of(&ratio, 0.05, [1.0; 2], 0.02), Agreement::Undecided);
+    }
+}
