@@ -8,4 +8,5 @@ mod hold;
 mod uri;
 
 pub(crate) use blades::Far;
+pub(crate) use distant::DistantBlade;
 pub(crate) use uri::{FarUri, FarUriError};

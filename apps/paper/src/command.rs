@@ -6,10 +6,11 @@ use console::layout;
 
 use crate::figure::Figure;
 use crate::flags::Options;
-use crate::{dime, gao, guz, klimovic};
+use crate::{dime, gao, guz, klimovic, validation};
 
 /// Figures by paper, each listed in the folder of its paper.
-const FIGURES: [&[Figure]; 4] = [dime::FIGURES, gao::FIGURES, guz::FIGURES, klimovic::FIGURES];
+const FIGURES: [&[Figure]; 5] =
+    [dime::FIGURES, gao::FIGURES, guz::FIGURES, klimovic::FIGURES, validation::FIGURES];
 
 /// Measure a figure of a paper on this machine, beside the paper's numbers
 ///
@@ -94,7 +95,9 @@ mod tests {
 
     #[test]
     fn names_of_figures_begin_with_their_paper() {
-        for (paper, figures) in ["dime-", "gao-", "guz-", "klimovic-"].iter().zip(FIGURES) {
+        for (paper, figures) in
+            ["dime-", "gao-", "guz-", "klimovic-", "validation"].iter().zip(FIGURES)
+        {
             assert!(figures.iter().all(|figure| figure.name.starts_with(paper)), "{paper}");
         }
         let all = || FIGURES.into_iter().flatten().map(|figure| figure.name);

@@ -1,6 +1,7 @@
 //! Why a figure could not be measured.
 
 use std::io;
+use std::path::PathBuf;
 
 use backend::OpenError;
 use console::{Class, Classed};
@@ -19,6 +20,8 @@ use fabric::SimError;
 pub(crate) enum ReproduceError {
     #[error("start {program}: {source}; check that afar may start processes")]
     Start { program: String, source: io::Error },
+    #[error("keep runs in {}: {source}; check the path and its permissions", path.display())]
+    Directory { path: PathBuf, source: io::Error },
     #[error(transparent)]
     Target(#[from] LaunchError),
     #[error("the target did not say what it had traced; try again")]

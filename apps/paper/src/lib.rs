@@ -28,6 +28,7 @@ mod report;
 mod session;
 mod target;
 mod touches;
+mod validation;
 mod way;
 mod whole;
 

@@ -3,8 +3,11 @@
 use std::io;
 use std::path::PathBuf;
 
+use ::experiment::machine::Busy;
 use console::{Class, Classed};
 use records::RecordError;
+
+use crate::calibrate::CalibrationError;
 
 /// Why there is no validation.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +29,10 @@ pub(crate) enum ValidateError {
          or a program that uses more memory"
     )]
     TooFew { count: u64 },
+    #[error("measure what the trap cannot see of a fetch: {0}")]
+    Calibrate(#[source] CalibrationError),
+    #[error(transparent)]
+    Busy(#[from] Busy),
     #[error(transparent)]
     System(#[from] sys::Error),
 }
@@ -34,11 +41,13 @@ impl Classed for ValidateError {
     fn class(&self) -> Class {
         match self {
             Self::Directory { .. } | Self::TooFew { .. } => Class::Usage,
+            Self::Busy(_) => Class::Environment,
             Self::Invalid { .. } => Class::Invalid,
             Self::Start(_)
             | Self::Program { .. }
             | Self::Read { .. }
             | Self::Faults(_)
+            | Self::Calibrate(_)
             | Self::System(_) => Class::Failed,
         }
     }

@@ -1,9 +1,8 @@
 //! `afar run --validate`: an emulated run held against one whose pages are far for real.
 //!
 //! ```text
-//! real run ─► faults ─► how long a fetch took ─► profile ─► emulated run ─► what a trap cannot see
-//!                                                               ▲                  │
-//!                                                               └── profile again ─┘
+//! real run ─► faults ─► how long a fetch took ─┐
+//! probe on a blade with that delay ─► unseen ──┴─► profile ─► emulated runs
 //! blocks, shuffled: native, real, emulated, ablations ─► ratios of a block ─► agreement
 //! ```
 //!
@@ -11,8 +10,10 @@
 //!
 //! * The profile is of a run that is not compared, with another seed: emulated runs are not held
 //!   against what they were made of.
-//! * A trap cannot see the end of a fetch. In an emulated run that end is part of what is asked
-//!   for, so it is added to what the real run has measured.
+//! * No trap sees a whole fetch as the program does. What is not seen of a real one is measured
+//!   with a blade that answers after the median time, in a run of a probe that times itself, and
+//!   added to the times of the profile; an emulated run takes what its own trap does not see from
+//!   what it is asked for.
 //! * Emulated threads wait as those of the real run mostly did, spinning or asleep.
 //! * What the supervisor does for a blade on another processor, and a target on this machine, keep
 //!   processors busy in real runs only. Where the program needs all of them, that is a difference
@@ -29,11 +30,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use ::experiment::machine::Measuring;
 use ::experiment::{Ratios, order, stats};
 use console::{Class, Failure, Output, Progress, terminal};
-use measure::{LocalSize, ShareOf};
+use measure::{Duration, LocalSize, ShareOf};
 use results::{Agreement, Emulated, Estimate, FetchTimes, ValidatedSide, Validation};
 
+use crate::calibrate::far_unseen;
 use crate::experiment::Experiment;
 use crate::far::Far;
 use crate::run::flags::{RunFlags, Wait};
@@ -53,6 +56,7 @@ pub(crate) fn validate(flags: &RunFlags) -> Result<ExitCode, Failure> {
     let experiment = Experiment::resolve(flags)?;
     let mut record = frame(flags, &experiment);
     let json = flags.json.as_deref().map(Output::open).transpose()?;
+    let _alone = Measuring::begin().map_err(ValidateError::from)?;
     let directory = Directory::open(flags.validation.output.as_deref())?;
     let signals = console::interrupts().map_err(ValidateError::from)?;
     let runs = Runs {
@@ -132,12 +136,17 @@ fn frame(flags: &RunFlags, experiment: &Experiment) -> Validation {
     }
 }
 
-/// The runs of one kind, by block, and what a trap cannot see of their fetches.
+/// The runs of one kind, by block.
 struct Side {
     kind: Kind,
     wait: Wait,
-    constant_ns: u64,
     runs: Vec<Once>,
+}
+
+/// What a fetch of a real run took, and how much of each its trap has not seen.
+struct Fetches {
+    times: Times,
+    unseen_ns: u64,
 }
 
 fn measure(runs: &Runs<'_>, record: &mut Validation) -> Result<(), Stopped> {
@@ -151,11 +160,10 @@ fn measure(runs: &Runs<'_>, record: &mut Validation) -> Result<(), Stopped> {
         .collect();
     let count = validation.repetitions as usize * kinds.len();
     let mut progress = Progress::new("run", count + kinds.len() - 1);
-    let (times, mut sides) = prepare(runs, &kinds, &mut progress)?;
-    let constant_ns = sides[2].constant_ns;
+    let (fetches, mut sides) = prepare(runs, &kinds, &mut progress)?;
     record.profile = Some(match &runs.given {
         Some(profile) => profile::told(profile),
-        None => times.told(constant_ns),
+        None => fetches.times.told(fetches.unseen_ns),
     });
     for block in 0..validation.repetitions {
         for index in order(kinds.len(), runs.flags.seed, block) {
@@ -167,16 +175,15 @@ fn measure(runs: &Runs<'_>, record: &mut Validation) -> Result<(), Stopped> {
         }
     }
     progress.close();
-    conclude(runs, &sides, record)
+    conclude(runs, &sides, fetches.unseen_ns, record)
 }
 
-/// Measures the profile in a run that does not count, and what the traps of emulated runs cannot
-/// see in others.
+/// Measures the profile in a run that does not count, and calibrates emulated runs in others.
 fn prepare(
     runs: &Runs<'_>,
     kinds: &[Kind],
     progress: &mut Progress,
-) -> Result<(Times, Vec<Side>), Stopped> {
+) -> Result<(Fetches, Vec<Side>), Stopped> {
     progress.show("the profile: real");
     let real = runs.once(Kind::Real, runs.flags.seed.wrapping_add(1))?;
     progress.end(&format!("the profile: real {:.3} s", real.seconds));
@@ -185,53 +192,57 @@ fn prepare(
         Some(longest_ns) if times.median_ns() <= longest_ns => Wait::Spin,
         _ => Wait::Sleep,
     };
-    let side = |kind, wait, constant_ns| Side { kind, wait, constant_ns, runs: Vec::new() };
-    let mut sides: Vec<Side> = kinds.iter().map(|&kind| side(kind, kind.wait(wait), 0)).collect();
-    for side in &mut sides {
+    let median = Duration::from_ns(times.median_ns());
+    let unseen_ns = far_unseen(real.spin_max_ns.map(Duration::from_ns), median)
+        .map_err(ValidateError::Calibrate)?;
+    let fetches = Fetches { times, unseen_ns };
+    let side = |&kind: &Kind| Side { kind, wait: kind.wait(wait), runs: Vec::new() };
+    let sides: Vec<Side> = kinds.iter().map(side).collect();
+    for side in &sides {
         let Kind::Emulated(_) = side.kind else { continue };
         let name = side.kind.name();
         progress.show(&format!("calibration: {name}"));
-        side.constant_ns = calibrate(runs, side.kind, side.wait, &times)?;
+        calibrate(runs, side.kind, side.wait, &fetches)?;
         progress.end(&format!("calibration: {name}"));
     }
-    sides[1].constant_ns = sides[2].constant_ns;
-    Ok((times, sides))
+    Ok((fetches, sides))
 }
 
 // An emulated run that does not count: it calibrates its trap, and the others take what it found.
-fn calibrate(runs: &Runs<'_>, kind: Kind, wait: Wait, times: &Times) -> Result<u64, Stopped> {
-    let profile = runs.directory.join(format!("{}.csv", kind.name()));
-    let write = |constant_ns| {
-        let given = runs.given.clone();
-        let text = given.unwrap_or_else(|| times.profile(kind.shape(), constant_ns)).to_csv();
-        let failed = |source| ValidateError::Directory { path: profile.clone(), source };
-        fs::write(&profile, text).map_err(failed)
-    };
-    write(0)?;
-    let emulation = Emulation { wait, profile: profile.clone(), calibrated: None };
+fn calibrate(runs: &Runs<'_>, kind: Kind, wait: Wait, fetches: &Fetches) -> Result<(), Stopped> {
     let name = kind.name();
+    let profile = runs.directory.join(format!("{name}.csv"));
+    let failed = |source| ValidateError::Directory { path: runs.directory.to_owned(), source };
+    let measured = || fetches.times.profile(kind.shape(), fetches.unseen_ns);
+    let text = runs.given.clone().unwrap_or_else(measured).to_csv();
+    fs::write(&profile, text).map_err(failed)?;
+    let emulation = Emulation { wait, profile, calibrated: None };
     runs.emulations.borrow_mut().insert(name, emulation.clone());
     let once = runs.once(kind, runs.flags.seed.wrapping_add(1))?;
-    let constant_ns = once.calibration.map_or(0, |calibration| calibration.constant_ns);
     let calibrated = runs.directory.join(format!("{name}-calibrated.json"));
-    let failed = |source| ValidateError::Directory { path: calibrated.clone(), source };
     fs::copy(runs.record(kind), &calibrated).map_err(failed)?;
-    write(constant_ns)?;
     let calibrated = once.calibration.map(|_| calibrated);
     runs.emulations.borrow_mut().insert(name, Emulation { calibrated, ..emulation });
-    Ok(constant_ns)
+    Ok(())
 }
 
-fn conclude(runs: &Runs<'_>, sides: &[Side], record: &mut Validation) -> Result<(), Stopped> {
+fn conclude(
+    runs: &Runs<'_>,
+    sides: &[Side],
+    unseen_ns: u64,
+    record: &mut Validation,
+) -> Result<(), Stopped> {
     let [native, real, emulated @ ..] = sides else { return Ok(()) };
     let seconds: Vec<f64> = native.runs.iter().map(|once| once.seconds).collect();
     record.native_seconds = stats::estimate(&seconds);
-    let really = told_side(real, native, Times::read(&runs.faults(Kind::Real))?);
+    let seen = Times::read(&runs.faults(Kind::Real))?;
+    let really = told_side(real, native, seen.told(unseen_ns));
     for side in emulated {
         let ratios = beside(side, real);
         let (values, is_disturbed) = ratios.counting();
         let ratio = estimate(&values);
-        let told = told_side(side, native, Times::read(&runs.faults(side.kind))?);
+        // Such a record has whole fetches.
+        let told = told_side(side, native, Times::read(&runs.faults(side.kind))?.told(0));
         let fetch_ratio = told.fetch_count / really.fetch_count.max(1.0);
         let moved_ratio = told.moved_bytes / really.moved_bytes.max(1.0);
         let counts = [fetch_ratio, moved_ratio];
@@ -263,7 +274,7 @@ fn beside(side: &Side, other: &Side) -> Ratios {
     ratios
 }
 
-fn told_side(side: &Side, native: &Side, fetches: Times) -> ValidatedSide {
+fn told_side(side: &Side, native: &Side, fetch: FetchTimes) -> ValidatedSide {
     let values = |of: fn(&Once) -> f64| side.runs.iter().map(of).collect::<Vec<f64>>();
     let moved = |once: &Once| {
         let figures = once.figures.as_ref();
@@ -271,9 +282,6 @@ fn told_side(side: &Side, native: &Side, fetches: Times) -> ValidatedSide {
     };
     let fetched =
         |once: &Once| once.figures.as_ref().map_or(0.0, |all| all.faults.fetch_count as f64);
-    // An emulated run's record has the end of a fetch in it.
-    let unseen_ns = if side.kind == Kind::Real { side.constant_ns } else { 0 };
-    let fetch: FetchTimes = fetches.told(unseen_ns);
     ValidatedSide {
         wait: side.wait.name().to_owned(),
         seconds: estimate(&values(|once| once.seconds)),

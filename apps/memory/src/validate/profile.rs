@@ -55,27 +55,27 @@ impl Times {
         self.0[(self.0.len() - 1) / 2]
     }
 
-    /// The profile of an emulated run, whose trap cannot see `constant_ns` of each fetch. It is
-    /// part of what a run is asked for, and no part of what the real one has measured.
-    pub(super) fn profile(&self, shape: Shape, constant_ns: u64) -> DelayProfile {
+    /// The profile of an emulated run, if the trap of the real one has not seen `unseen_ns` of each
+    /// fetch: what a run is asked for is all that the program sees.
+    pub(super) fn profile(&self, shape: Shape, unseen_ns: u64) -> DelayProfile {
         let mean = self.0.iter().sum::<u64>() / self.0.len() as u64;
         let times = self.0.iter().map(|&time| match shape {
-            Shape::AsMeasured => time + constant_ns,
-            Shape::Mean => mean + constant_ns,
-            Shape::Scaled => ((time + constant_ns) as f64 * SCALE) as u64,
+            Shape::AsMeasured => time + unseen_ns,
+            Shape::Mean => mean + unseen_ns,
+            Shape::Scaled => ((time + unseen_ns) as f64 * SCALE) as u64,
         });
         let samples = times.map(|ns| (Bytes::PAGE, Duration::from_ns(ns)));
         DelayProfile::from_samples(samples).expect("there are enough times")
     }
 
     /// The same for people.
-    pub(super) fn told(&self, constant_ns: u64) -> FetchTimes {
-        let us = |ns: u64| (ns + constant_ns) as f64 / 1e3;
+    pub(super) fn told(&self, unseen_ns: u64) -> FetchTimes {
+        let us = |ns: u64| (ns + unseen_ns) as f64 / 1e3;
         let at = |percent: usize| us(self.0[(self.0.len() - 1) * percent / 100]);
         let mean = self.0.iter().sum::<u64>() as f64 / self.0.len() as f64;
         FetchTimes {
             count: self.0.len() as u64,
-            mean_us: (mean + constant_ns as f64) / 1e3,
+            mean_us: (mean + unseen_ns as f64) / 1e3,
             p50_us: at(50),
             p99_us: at(99),
         }
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn an_emulated_run_is_asked_for_what_a_trap_cannot_see_as_well() {
+    fn an_emulated_run_is_asked_for_what_the_real_trap_has_not_seen_as_well() {
         let times = Times(vec![10_000, 20_000, 60_000]);
         let plain = times.profile(Shape::AsMeasured, 1_000);
         assert_eq!([0.0, 0.5, 1.0].map(|q| page(&plain, q)), [11_000, 21_000, 61_000]);

@@ -1,0 +1,195 @@
+//! The cells: programs by local memory, each an `afar run --validate` of its own over a target on
+//! the loopback.
+//!
+//! A cell that has a record in the directory is not run again.
+
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::fd::AsFd as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use launch::{Child, ServeSpec, Waited};
+use results::Validation;
+use serde_json::json;
+use sys::event::Signals;
+use sys::processors::Processors;
+
+use super::report::report;
+use crate::ReproduceError;
+use crate::flags::Options;
+use crate::measured::Measured;
+use crate::programs;
+
+const SUBSYSTEM: &str = "nqn.2026-11.local.afar:validation";
+/// More than any of the programs uses, and given back when the target ends.
+const BLADE: &str = "memory:1GiB";
+
+/// A program, and what of its memory is local.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Cell {
+    pub(super) name: &'static str,
+    /// Of `afar workload`, quick and in full.
+    words: [&'static str; 2],
+    pub(super) local: &'static str,
+}
+
+/// Each with as much work as takes about a second with a quarter of its memory local.
+const PROGRAMS: [(&str, [&str; 2]); 6] = [
+    ("sort", ["sort --size 4MiB", "sort --size 16MiB"]),
+    ("wordcount", ["wordcount --size 4MiB", "wordcount --size 16MiB"]),
+    ("als", ["als --size 4MiB --iterations 1", "als --size 8MiB --iterations 3"]),
+    ("pagerank", ["pagerank --size 4MiB --iterations 2", "pagerank --size 16MiB --iterations 4"]),
+    ("sort, 3 times", ["sort --size 2MiB --repetitions 3", "sort --size 8MiB --repetitions 3"]),
+    (
+        "pagerank, 2 threads",
+        [
+            "pagerank --variant timely --threads 2 --size 4MiB --iterations 2",
+            "pagerank --variant timely --threads 2 --size 16MiB --iterations 4",
+        ],
+    ),
+];
+const LOCALS: [&str; 3] = ["10%", "25%", "50%"];
+
+/// What became of a cell.
+pub(super) type Ran = (Cell, Result<Validation, String>);
+
+/// Runs them; `None` if it was interrupted before anything was known.
+///
+/// # Errors
+/// When there is no target, or its directory cannot be written to.
+pub(super) fn run(options: &Options) -> Result<Option<Measured>, ReproduceError> {
+    programs::check(&[("taskset", "util-linux")])?;
+    let signals = console::interrupts()?;
+    let any = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
+    let disks = vec![(SUBSYSTEM.to_owned(), BLADE.to_owned())];
+    let target = ServeSpec { disks, nvme: vec![any], ..ServeSpec::default() };
+    let places = places();
+    let served = target.start(match places {
+        None => launch::afar(),
+        Some([_, other]) => on(other, launch::program()),
+    })?;
+    let address = served.ready.nvme.first().copied().ok_or(ReproduceError::Untraced)?;
+    let uri = format!("nvme+tcp://{address}/{SUBSYSTEM}");
+    let directory = options.output.join("validation");
+    let failed = |source| ReproduceError::Directory { path: directory.clone(), source };
+    fs::create_dir_all(&directory).map_err(failed)?;
+    let cells = cells(options.quick);
+    let mut progress = console::Progress::new("cell", cells.len());
+    let mut ran: Vec<Ran> = Vec::new();
+    let mut is_interrupted = false;
+    for cell in cells {
+        let name = format!("{} with {} local", cell.name, cell.local);
+        progress.show(&name);
+        let Some(outcome) = one(options, cell, (&uri, places), &directory, &signals)? else {
+            is_interrupted = true;
+            break;
+        };
+        progress.end(&name);
+        ran.push((cell, outcome));
+    }
+    progress.close();
+    drop(served);
+    if ran.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(Measured {
+        report: report(&ran),
+        described: format!(
+            "{} programs on one processor, their pages on memory of afar serve over NVMe/TCP on the \
+             loopback, {} repetitions\nNot in it: other machines, and a processor that is kept as \
+             busy in emulated runs as a target and its host keep it in real ones\n",
+            ran.len(),
+            repetitions(options.quick)
+        ),
+        bed: json!({"blade": BLADE, "repetitions": repetitions(options.quick)}),
+        is_interrupted,
+    }))
+}
+
+// The program's processor, and that of the target and of what reaches it: what they send one
+// another then waits for no interrupt, whichever run it is. None where there is one only.
+fn places() -> Option<[usize; 2]> {
+    const PROCESSORS_MAX: usize = 1024;
+    let allowed = Processors::of(0).ok()?;
+    let mut numbers = (0..PROCESSORS_MAX).filter(|&number| allowed.only(number).is_some());
+    let first = numbers.next()?;
+    numbers.next_back().map(|last| [first, last])
+}
+
+fn on(processor: usize, program: PathBuf) -> Command {
+    let mut command = Command::new("taskset");
+    command.args(["-c", &processor.to_string()]).arg(program);
+    command
+}
+
+fn cells(is_quick: bool) -> Vec<Cell> {
+    let of = |(name, words): (&'static str, [&'static str; 2])| {
+        LOCALS.map(|local| Cell { name, words, local })
+    };
+    let all = PROGRAMS.into_iter().flat_map(of);
+    match is_quick {
+        true => all.filter(|cell| cell.local == LOCALS[1]).step_by(3).collect(),
+        false => all.collect(),
+    }
+}
+
+const fn repetitions(is_quick: bool) -> u32 {
+    if is_quick { 5 } else { 9 }
+}
+
+// Nothing if it was interrupted.
+fn one(
+    options: &Options,
+    cell: Cell,
+    (uri, places): (&str, Option<[usize; 2]>),
+    directory: &Path,
+    signals: &Signals,
+) -> Result<Option<Result<Validation, String>>, ReproduceError> {
+    let words = cell.words[usize::from(!options.quick)];
+    let name = format!("{words} {}", cell.local).replace([' ', '-', '%'], "_");
+    let record = directory.join(format!("{name}.json"));
+    let read = || fs::read_to_string(&record).ok().and_then(|text| results::read(&text).ok());
+    if let Some(found) = read() {
+        return Ok(Some(Ok(found)));
+    }
+    let mut command = command(options, cell, uri);
+    if let Some([_, other]) = places {
+        command.args(["--supervisor-cpu", &other.to_string()]);
+    }
+    command.arg("--json").arg(&record).arg("--");
+    if let Some([first, _]) = places {
+        command.args(["taskset", "-c", &first.to_string()]);
+    }
+    command.arg(launch::program());
+    command.arg("workload").args(words.split_whitespace());
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let failed = |source| ReproduceError::Start { program: "afar run".to_owned(), source };
+    let mut child = Child::start(command).map_err(failed)?;
+    let Waited::Ended(status) = child.wait(signals.as_fd(), None)? else { return Ok(None) };
+    Ok(Some(read().ok_or_else(|| {
+        let said = child.errors();
+        said.lines().last().map_or_else(|| status.to_string(), str::to_owned)
+    })))
+}
+
+fn command(options: &Options, cell: Cell, uri: &str) -> Command {
+    let mut command = launch::afar();
+    let count = repetitions(options.quick).to_string();
+    command.args(["run", "--quiet", "--validate", uri, "--local", cell.local]);
+    command.args(["--repetitions", &count, "--ablate", "scaled"]);
+    command.args(options.allow_unmanaged.then_some("--allow-unmanaged"));
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quick_is_a_part_of_the_whole() {
+        let (quick, whole) = (cells(true), cells(false));
+        assert_eq!((quick.len(), whole.len()), (2, 18));
+        assert!(quick.iter().all(|cell| whole.contains(cell)));
+    }
+}
