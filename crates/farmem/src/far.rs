@@ -34,7 +34,6 @@
 
 mod frames;
 mod look;
-mod patience;
 mod print;
 mod steps;
 
@@ -44,9 +43,9 @@ use std::time::Duration;
 use blades::{Blade, PAGE_BYTES, Wanted};
 use paging::blade::{Blade as Places, Content, Token};
 use paging::page::PageIndex;
+use paging::patience::Patience;
 
 use super::userfault_trap::Touch;
-use patience::Patience;
 use print::PrintKey;
 
 /// Where a page is that somebody needs.

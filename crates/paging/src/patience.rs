@@ -1,4 +1,5 @@
-//! How long the supervisor looks for faults, and whether a page may be here in time: see `look`.
+//! How long the supervisor of `farmem` looks for faults on pages that are far for real, and whether
+//! a page may be here in time. The caller says what time it is.
 
 use measure::Spins;
 
@@ -20,7 +21,7 @@ const FETCHES: u64 = 16;
 
 /// How long to look, and how long a fetch takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Patience {
+pub struct Patience {
     look_ns: u64,
     fetch_ns: u64,
     /// When the supervisor last moved to another processor, by the monotonic clock.
@@ -39,13 +40,14 @@ impl Default for Patience {
 
 impl Patience {
     /// How long to look after the last fault, in nanoseconds.
-    pub(crate) const fn look_ns(self) -> u64 {
+    #[must_use]
+    pub const fn look_ns(self) -> u64 {
         if self.rests > 0 { 0 } else { self.look_ns }
     }
 
     /// At each tick, with the spins since the start: where many expire the supervisor did not get
     /// the processor, and for some time no thread spins for it.
-    pub(crate) fn judge(&mut self, spins: Spins) {
+    pub fn judge(&mut self, spins: Spins) {
         let before = std::mem::replace(&mut self.spins, spins);
         let expired = spins.expired_count - before.expired_count;
         let all = spins.answered_count - before.answered_count + expired;
@@ -56,7 +58,7 @@ impl Patience {
     }
 
     /// A fault came after a sleep of so long.
-    pub(crate) fn woken(&mut self, slept_ns: u64) {
+    pub fn woken(&mut self, slept_ns: u64) {
         self.look_ns = match slept_ns < LOOK_MAX_NS {
             true => (self.look_ns * 2).clamp(LOOK_MIN_NS, LOOK_MAX_NS),
             false if self.look_ns / 2 < LOOK_MIN_NS => 0,
@@ -65,7 +67,7 @@ impl Patience {
     }
 
     /// Whether the supervisor may move to another processor at `now`; it does then.
-    pub(crate) fn may_move(&mut self, now_ns: u64) -> bool {
+    pub fn may_move(&mut self, now_ns: u64) -> bool {
         let may = now_ns.saturating_sub(self.moved_ns) >= MOVE_NS;
         if may {
             self.moved_ns = now_ns;
@@ -74,7 +76,7 @@ impl Patience {
     }
 
     /// A fetch has taken so long.
-    pub(crate) fn fetched(&mut self, took_ns: u64) {
+    pub fn fetched(&mut self, took_ns: u64) {
         self.fetch_ns = match self.fetch_ns {
             0 => took_ns,
             before => before - before / FETCHES + took_ns / FETCHES,
@@ -82,7 +84,8 @@ impl Patience {
     }
 
     /// Whether a page may be here within so long.
-    pub(crate) const fn is_within(self, longest_ns: u64) -> bool {
+    #[must_use]
+    pub const fn is_within(self, longest_ns: u64) -> bool {
         self.fetch_ns <= longest_ns
     }
 }
