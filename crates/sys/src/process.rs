@@ -83,6 +83,28 @@ pub fn spawn(
     }
 }
 
+/// Does something whose children have their memory at the same addresses in each run: without
+/// address-space layout randomisation, as under `setarch -R`. A program with set-user-ID has it all
+/// the same.
+///
+/// # Errors
+/// When the kernel, or a seccomp filter, refuses it.
+#[expect(unsafe_code, reason = "personality has no safe wrapper")]
+pub fn at_fixed_addresses<T>(work: impl FnOnce() -> T) -> Result<T> {
+    const NOW: libc::c_ulong = 0xffff_ffff;
+    const FIXED: libc::c_ulong = 0x0004_0000;
+    let set = |persona: libc::c_ulong| {
+        // SAFETY: it takes a number, and gives the calling thread's back.
+        let before = unsafe { libc::personality(persona) };
+        check("switch off address-space layout randomisation", before.into())
+    };
+    let before = libc::c_ulong::try_from(set(NOW)?).unwrap_or(0);
+    set(before | FIXED)?;
+    let done = work();
+    set(before)?;
+    Ok(done)
+}
+
 // Sends a descriptor with nothing but stack memory, because the sender is between fork and exec.
 #[expect(unsafe_code, reason = "sendmsg without allocation")]
 fn pass(socket: RawFd, fd: RawFd) -> std::io::Result<()> {
@@ -443,4 +465,21 @@ fn to_pid(pid: u32) -> Result<Pid> {
         .ok()
         .and_then(Pid::from_raw)
         .ok_or_else(|| Error::new("find a process", rustix::io::Errno::SRCH))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn children_have_fixed_addresses_and_the_caller_is_as_before() {
+        let personality = || {
+            let output = Command::new("cat").arg("/proc/self/personality").output();
+            String::from_utf8(output.expect("cat is installed").stdout).expect("it is hexadecimal")
+        };
+        let before = personality();
+        let fixed = at_fixed_addresses(personality).expect("nothing forbids it here");
+        assert_eq!(fixed, "00040000\n");
+        assert_eq!(personality(), before);
+    }
 }
