@@ -102,6 +102,29 @@ pub struct FaultCounts {
     pub duplicate_count: u64,
 }
 
+/// What an order of first fetches was good for: recorded in one run, replayed in the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Remembered {
+    /// The order was replayed; if not, it was recorded.
+    pub is_replayed: bool,
+    /// Pages in the order.
+    pub page_count: u64,
+    /// First fetches that found no room in it when it was recorded.
+    pub dropped_count: u64,
+    /// Its pages whose first fetch was ahead of their use.
+    pub ahead_count: u64,
+    /// Its pages whose first fetch was on demand: something waited for them.
+    pub demand_count: u64,
+    /// Pages fetched ahead because of it, again and again where they left meanwhile.
+    pub prefetch_count: u64,
+    /// Those of them that were watched, one of each window.
+    pub watched_count: u64,
+    /// Watched pages that were used before they left.
+    pub used_count: u64,
+    /// Watched pages that left before they were used.
+    pub unused_count: u64,
+}
+
 /// How long fetches took, in parts.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct FaultLatency {

@@ -40,7 +40,7 @@ pub use coverage::{
 };
 pub use error::{ParseError, Quantity};
 pub use figures::{
-    BudgetHeld, FaultCounts, FaultLatency, Figures, MechanismTime, Spins, StallCounts,
+    BudgetHeld, FaultCounts, FaultLatency, Figures, MechanismTime, Remembered, Spins, StallCounts,
 };
 pub use fraction::{Fraction, LocalSize, ShareOf};
 pub use histogram::{Histogram, LatencySummary};

@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::coverage::{
     COVERAGE_BOUND, Coverage, ImageSummary, Invalid, InvalidKind, Loss, judge, nothing_far, overrun,
 };
-use crate::figures::Figures;
+use crate::figures::{Figures, Remembered};
 use crate::fraction::{LocalSize, ShareOf};
 use crate::quantity::Bytes;
 
@@ -172,6 +172,9 @@ pub struct Params {
     /// sleeps at once, or delays are emulated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spin_max_ns: Option<u64>,
+    /// The file of the order of first fetches; `None` if none was wanted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remember: Option<String>,
 }
 
 impl Params {
@@ -228,6 +231,9 @@ pub struct RunResults {
     pub warnings: Vec<String>,
     /// How delays were calibrated; `None` if they were not.
     pub calibration: Option<Calibration>,
+    /// What became of the order of first fetches; `None` if none was wanted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remembered: Option<Remembered>,
 }
 
 /// Figures were wanted of a run that has none to give.
@@ -439,6 +445,7 @@ mod tests {
             far: None,
             replicas: None,
             spin_max_ns: None,
+            remember: None,
         }
     }
 

@@ -59,6 +59,17 @@ pub struct Ahead {
     steps: u8,
 }
 
+impl Prefetch {
+    /// Pages ahead; `None` of nothing.
+    #[must_use]
+    pub const fn depth(self) -> Option<u8> {
+        match self {
+            Self::None => None,
+            Self::NextN(pages) | Self::Stride(pages) => Some(pages),
+        }
+    }
+}
+
 impl Prefetcher {
     /// A prefetcher that has seen no fault.
     #[must_use]
