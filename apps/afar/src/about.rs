@@ -9,6 +9,7 @@ use measure::{LoadResults, Results, RunResults, WorkloadResults};
 use results::about::About;
 use results::doctor::Checkup;
 use results::live::Watching;
+use results::order::PageOrder;
 use results::plan::admit::Admission;
 use results::plan::cost::Bill;
 use results::plan::cost_map::CostMap;
@@ -23,8 +24,8 @@ use results::sim::{Sensitivity, Simulation, Simulations};
 use results::torture::Torture;
 use results::{ClosedLoop, Findings, Record, Requirements, Validation};
 
-/// Every record that a command writes with `--json`, by schema.
-const RECORDS: [&str; 24] = [
+/// Every record that a command writes as JSON, by schema.
+const RECORDS: [&str; 25] = [
     About::SCHEMA,
     Admission::SCHEMA,
     Bill::SCHEMA,
@@ -34,6 +35,7 @@ const RECORDS: [&str; 24] = [
     Findings::SCHEMA,
     FleetDemand::SCHEMA,
     LoadResults::SCHEMA,
+    PageOrder::SCHEMA,
     Placement::SCHEMA,
     PoolSizing::SCHEMA,
     Prediction::SCHEMA,

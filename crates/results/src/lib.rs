@@ -5,6 +5,7 @@
 //! sim ─► Simulation, Simulations, Sensitivity ───────┤
 //! predict ─► Prediction ─────────────────────────────┤
 //! run --validate ─► Validation ──────────────────────┤
+//! run --remember ─► PageOrder of `order` ────────────┤
 //! reproduce ─► Reproduction ─────────────────────────┤
 //! torture ─► Torture ────────────────────────────────┤
 //! doctor ─► Checkup ─────────────────────────────────┤
@@ -23,6 +24,7 @@
 pub mod about;
 pub mod doctor;
 pub mod live;
+pub mod order;
 pub mod plan;
 pub mod prediction;
 pub mod report;

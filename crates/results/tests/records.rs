@@ -3,6 +3,7 @@
 mod about;
 mod doctor;
 mod live;
+mod order;
 mod plan;
 mod prediction;
 mod report;
