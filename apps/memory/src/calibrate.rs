@@ -350,7 +350,7 @@ fn ask_and_wait(
         let mut silent = Silent;
         let started = match blade {
             None => Supervisor::start(config, &mut silent),
-            Some(blade) => Supervisor::start_far(config, &mut silent, blade),
+            Some(blade) => Supervisor::start_far(config, &mut silent, blade, None),
         };
         let ended = started.and_then(Supervisor::run);
         drop(far);
@@ -486,7 +486,8 @@ mod tests {
             let faults = FaultCounts { fetch_count, ..FaultCounts::default() };
             let figures = Figures { faults, ..Figures::default() };
             let results = RunResults::judged(figures, Vec::new(), &[], None);
-            let outcome = Outcome { change: Change::Exited(0), results, pace: 7, touches: None };
+            let outcome =
+                Outcome { change: Change::Exited(0), results, pace: 7, touches: None, order: None };
             Seen::<2>::of(TrapKind::Bpf, vec![probed(300), probed(200)], &outcome, None)
         };
         assert_eq!(seen(500).map(|seen| seen.pace).ok(), Some(7));

@@ -364,9 +364,11 @@ impl Supervisor<'_> {
     }
 
     fn make_probation(&self, slot: usize, address: u64) -> Option<Word> {
+        // What was fetched ahead and is watched is here, and was never mapped.
+        let is_here = |state| state == State::Local || self.is_far() && state == State::Prefetched;
         let unmap = |word: u32| {
             let word = Word(word);
-            (word.state() == State::Local).then(|| word.unmapped().0)
+            is_here(word.state()).then(|| word.unmapped().0)
         };
         let cell = self.kernel.tables.pages.word(slot, address)?;
         cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, unmap).ok().map(Word)

@@ -23,7 +23,8 @@
 //! * A page that a thread waits for is asked for at once, and alone. Those that leave, and those
 //!   that are fetched ahead of a fault, are asked for when the supervisor has nothing else to do:
 //!   neighbours on the blade go as one request. A page that was fetched ahead is mapped when it is
-//!   here, so whether it was of use is not known.
+//!   here, so whether it was of use is not known; of a window that an earlier run gave (`order`),
+//!   one page stays unmapped until it is touched.
 //! * With the right to load BPF programs, a fault asks for its page from the trap, and spins until
 //!   it is mapped (`look`). That is a shorter way to the same steps: an ask changes nothing, and a
 //!   thread without an answer is reported by userfaultfd as without it.
@@ -34,6 +35,7 @@
 
 mod frames;
 mod look;
+mod order;
 mod print;
 mod steps;
 
@@ -42,6 +44,7 @@ use std::time::Duration;
 
 use blades::{Blade, PAGE_BYTES, Wanted};
 use paging::blade::{Blade as Places, Content, Token};
+use paging::order::FetchOrder;
 use paging::page::PageIndex;
 use paging::patience::Patience;
 
@@ -83,6 +86,8 @@ struct Coming {
 pub(crate) struct Far {
     pub(crate) blade: Box<dyn Blade>,
     pub(crate) places: Places,
+    /// The order of first fetches, if it is recorded or replayed.
+    pub(crate) order: Option<FetchOrder>,
     /// The key of fingerprints of pages.
     key: PrintKey,
     /// Pages have left without a word to the blade: no answer will say that frames are free.
@@ -95,8 +100,9 @@ pub(crate) struct Far {
 }
 
 impl Far {
-    pub(crate) fn new(blade: Box<dyn Blade>) -> Self {
+    pub(crate) fn new(blade: Box<dyn Blade>, order: Option<FetchOrder>) -> Self {
         Self {
+            order,
             places: Places::new(blade.pages()),
             key: PrintKey::new(),
             left_at_once: false,

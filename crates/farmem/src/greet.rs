@@ -117,6 +117,9 @@ impl Supervisor<'_> {
         }
         self.people.slots.insert(tgid, slot);
         self.people.arenas[slot] = Some(arena);
+        if let Some(order) = self.faults.far.as_mut().and_then(|far| far.order.as_mut()) {
+            order.begins(slot);
+        }
         self.tally(slot);
         self.books.members.touch(slot);
         let proc = self.kernel.tables.proc(slot);

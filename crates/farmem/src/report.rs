@@ -7,6 +7,7 @@ use measure::{
     BitsPerSec, BudgetHeld, Bytes, Carried, Duration, FaultCounts, Figures, ImageSummary, LinkUse,
     LocalSize, Loss, MechanismTime, PAGE_BYTES, RunResults, Spins, StallCounts,
 };
+use paging::order::Ended;
 use paging::reuse::Touches;
 use sys::process::Change;
 
@@ -87,6 +88,8 @@ pub struct Outcome {
     pub pace: u64,
     /// How a sample of pages was used, if that was watched.
     pub touches: Option<Touches>,
+    /// The order of first fetches, if it was recorded or replayed.
+    pub order: Option<Ended>,
 }
 
 /// Counts and histograms of a run.
@@ -353,7 +356,7 @@ impl Totals {
         let mut results = RunResults::judged(figures, self.images, &lost, least);
         (results.exit_status, results.signal) = (exit_status, signal);
         results.warnings = self.warnings;
-        Outcome { change, results, pace, touches: None }
+        Outcome { change, results, pace, touches: None, order: None }
     }
 
     fn mechanism(&self) -> MechanismTime {

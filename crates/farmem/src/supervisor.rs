@@ -20,6 +20,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use blades::Blade;
+use paging::FetchOrder;
 use paging::members::Members;
 use paging::reuse::Sampler;
 use sys::bpf::ProcessorBell;
@@ -92,7 +93,8 @@ impl<'a> Supervisor<'a> {
         Self::start_with(config, observer, None)
     }
 
-    /// As [`start`](Self::start): what is not local is on `blade`. For the userfaultfd trap.
+    /// As [`start`](Self::start): what is not local is on `blade`, and comes by `order` if there is
+    /// one. For the userfaultfd trap.
     ///
     /// # Errors
     /// As [`start`](Self::start).
@@ -100,8 +102,9 @@ impl<'a> Supervisor<'a> {
         config: RunConfig,
         observer: &'a mut dyn Observer,
         blade: Box<dyn Blade>,
+        order: Option<FetchOrder>,
     ) -> Result<Self, RunError> {
-        Self::start_with(config, observer, Some(Far::new(blade)))
+        Self::start_with(config, observer, Some(Far::new(blade, order)))
     }
 
     fn start_with(
@@ -393,7 +396,12 @@ impl<'a> Supervisor<'a> {
         self.books.totals.images = std::mem::take(&mut self.programs.images).finish();
         let pace = self.kernel.tables.pace().load(Ordering::Relaxed);
         let touches = self.upkeep.sampler.map(Sampler::finish);
-        Outcome { touches, ..self.books.totals.finish(status, pace, self.config.share_min()) }
+        let order = self.faults.far.and_then(|far| far.order).map(FetchOrder::finish);
+        Outcome {
+            touches,
+            order,
+            ..self.books.totals.finish(status, pace, self.config.share_min())
+        }
     }
 
     /// Waits for what the helper of the arena in `slot` has to say.

@@ -41,6 +41,16 @@ pub(crate) struct Touch {
     pub(crate) since_ns: u64,
 }
 
+/// Whether a page comes ahead of its use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ahead {
+    Comes,
+    /// It is local, on its way, or nowhere.
+    NotFar,
+    /// No frame is free for it.
+    NoFrame,
+}
+
 impl Touch {
     /// A page is needed that no thread has touched.
     pub(crate) const fn of_nobody(

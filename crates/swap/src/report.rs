@@ -165,7 +165,7 @@ impl Totals {
         let mut results = RunResults::judged(figures, images, &[], config.share_min());
         (results.exit_status, results.signal) = (exit_status, signal);
         results.warnings = self.warnings;
-        Outcome { change, results, pace: 0, touches: None }
+        Outcome { change, results, pace: 0, touches: None, order: None }
     }
 
     fn conclude(&mut self, group: &Group) {

@@ -143,6 +143,9 @@ impl Supervisor<'_> {
         self.preserve(slot, address, address + PAGE);
         let Some(arena) = self.people.arenas[slot].as_mut() else { return Ok(()) };
         arena.memory.punch(address, PAGE)?;
+        if let Some(order) = self.faults.far.as_mut().and_then(|far| far.order.as_mut()) {
+            order.left((slot, address / PAGE));
+        }
         if arena.tiers[tier].left(page) {
             self.books.totals.evicted();
         }
@@ -160,6 +163,9 @@ impl Supervisor<'_> {
             self.fatal.get_or_insert(RunError::Lost("the place of a page on the blade"));
             return;
         };
+        if let Some(order) = &mut far.order {
+            order.fetched((touch.slot, touch.address / PAGE), wanted == Wanted::Ahead);
+        }
         far.coming.insert(token, Coming { touch, wanted, joined: None, asked: 0 });
         far.blade.read(token, place, wanted);
     }
@@ -199,7 +205,10 @@ impl Supervisor<'_> {
         // A child does not get what its parent has now.
         self.preserve(touch.slot, touch.address, touch.address + PAGE);
         let Some(arena) = self.people.arenas[touch.slot].as_ref() else { return Ok(()) };
-        let is_mapped = arena.maps(bytes, touch.address);
+        let order = self.faults.far.as_ref().and_then(|far| far.order.as_ref());
+        let is_watched =
+            order.is_some_and(|order| order.watches((touch.slot, touch.address / PAGE)));
+        let is_mapped = !is_watched && arena.maps(bytes, touch.address);
         if !is_mapped {
             arena.memory.write_at(bytes, touch.address)?;
         }
@@ -207,10 +216,12 @@ impl Supervisor<'_> {
             let word = Word(cell.load(Ordering::Acquire));
             // Writes to it are not noticed; what it holds tells when it leaves.
             let local = word.made_local(touch.write).with_dirty(true);
-            cell.store(local.0, Ordering::Release);
+            let unmapped = local.with_state(State::Prefetched);
+            cell.store(if is_watched { unmapped } else { local }.0, Ordering::Release);
         }
         match is_mapped {
             true => self.answer_asks(&touch),
+            false if is_watched => {}
             false => self.resolve(&Touch { minor: true, ..touch }),
         }
         match wanted {
@@ -308,6 +319,7 @@ impl Supervisor<'_> {
     /// A process has ended: what it had is gone, and nobody waits for what is on its way to it.
     pub(crate) fn retire_far(&mut self, arena: &Arena) {
         let Some(far) = self.faults.far.as_mut() else { return };
+        far.order.iter_mut().for_each(|order| order.ends(arena.slot));
         let coming = far.coming.values().map(|coming| &coming.touch);
         for touch in coming.filter(|touch| touch.slot == arena.slot) {
             // It has a frame, and was not admitted yet.

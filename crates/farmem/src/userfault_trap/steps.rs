@@ -11,7 +11,7 @@ use paging::regions::PAGE;
 use paging::word::{State, Word};
 use sys::userfault::Fault;
 
-use super::{ARRIVED, Due, FETCH, FETCH_FRAME, NEW_FRAME, SPIN_NS, Touch};
+use super::{ARRIVED, Ahead, Due, FETCH, FETCH_FRAME, NEW_FRAME, SPIN_NS, Touch};
 use crate::RunError;
 use crate::arena::Arena;
 use crate::config::TrapKind;
@@ -82,7 +82,15 @@ impl Supervisor<'_> {
                 self.resolve(&touch);
                 if word.state() == State::Probation {
                     self.log(&touch, FaultKind::Soft, 0, 0, 0);
+                    self.touched_remembered(&touch);
                 }
+            }
+            State::Prefetched if self.is_far() => {
+                cell.store(word.made_local(touch.write).0, Ordering::Release);
+                self.resolve(&touch);
+                let measured = self.now_ns().saturating_sub(touch.since_ns);
+                self.log(&touch, FaultKind::Arrived, 0, 0, measured);
+                self.touched_remembered(&touch);
             }
             State::Prefetched => {
                 let at =
@@ -98,6 +106,7 @@ impl Supervisor<'_> {
                 if !far.is_some_and(|far| far.joins(touch)) {
                     self.books.totals.joined_count += 1;
                 }
+                self.touched_remembered(&touch);
             }
         }
     }
@@ -194,6 +203,9 @@ impl Supervisor<'_> {
     }
 
     fn prefetch(&mut self, touch: &Touch, now: u64) {
+        if self.fetch_remembered(touch, now) {
+            return;
+        }
         let prefetch = self.config.prefetch;
         let prefetcher = self.faults.waiting.prefetchers.entry(touch.slot);
         let prefetcher = prefetcher.or_insert_with(|| Prefetcher::new(prefetch));
@@ -204,46 +216,42 @@ impl Supervisor<'_> {
         let distance = |ahead: PageIndex| i64::from(ahead.get()) - i64::from(page.get());
         let distances: Vec<i64> = prefetcher.on_fault(page).map(distance).collect();
         for distance in distances {
-            let Some(address) = touch.address.checked_add_signed(distance * PAGE.cast_signed())
-            else {
-                continue;
-            };
-            let Some(budget) = self.people.arenas[touch.slot].as_ref().map(|arena| arena.budget)
-            else {
-                return;
-            };
-            let Some(cell) = self.kernel.tables.pages.word(touch.slot, address) else {
-                continue;
-            };
-            let word = Word(cell.load(Ordering::Acquire));
-            if word.state() != State::Remote {
-                continue;
-            }
-            let is_far = self.is_far();
-            if is_far && self.faults.waiting.any() {
-                // Others need its frame.
+            let address = touch.address.checked_add_signed(distance * PAGE.cast_signed());
+            let Some(address) = address else { continue };
+            if self.fetch_ahead(&Touch { address, ..*touch }, now) == Ahead::NoFrame {
                 return;
             }
-            let Some(free_ps) = self.claim_frame(budget, word.tier()) else {
-                return;
-            };
-            if is_far {
-                cell.store(word.with_state(State::Fetching).0, Ordering::Release);
-                let place = (touch.slot, budget, word.tier());
-                self.fetch_far(Touch::of_nobody(place, address, now), Wanted::Ahead);
-                continue;
-            }
-            cell.store(word.with_state(State::Prefetched).0, Ordering::Release);
-            let (_, ready) = self.reserve_fetch(word.tier(), now.max(free_ps / 1000));
-            self.faults.waiting.arrivals.insert((touch.slot, address), ready);
-            self.log(
-                &Touch { address, ..*touch },
-                FaultKind::Prefetch,
-                0,
-                ready.saturating_sub(now),
-                0,
-            );
         }
+    }
+
+    /// Has a page come that nobody has touched yet, if it is far and a frame is free; `ahead` says
+    /// where it is, and who has touched what before it.
+    pub(crate) fn fetch_ahead(&mut self, ahead: &Touch, now: u64) -> Ahead {
+        let (slot, address) = (ahead.slot, ahead.address);
+        let budget = self.people.arenas[slot].as_ref().map(|arena| arena.budget);
+        let cell = self.kernel.tables.pages.word(slot, address);
+        let (Some(budget), Some(cell)) = (budget, cell) else { return Ahead::NotFar };
+        let word = Word(cell.load(Ordering::Acquire));
+        if word.state() != State::Remote {
+            return Ahead::NotFar;
+        }
+        let is_far = self.is_far();
+        if is_far && self.faults.waiting.any() {
+            // Others need its frame.
+            return Ahead::NoFrame;
+        }
+        let Some(free_ps) = self.claim_frame(budget, word.tier()) else { return Ahead::NoFrame };
+        if is_far {
+            cell.store(word.with_state(State::Fetching).0, Ordering::Release);
+            let place = (slot, budget, word.tier());
+            self.fetch_far(Touch::of_nobody(place, address, now), Wanted::Ahead);
+            return Ahead::Comes;
+        }
+        cell.store(word.with_state(State::Prefetched).0, Ordering::Release);
+        let (_, ready) = self.reserve_fetch(word.tier(), now.max(free_ps / 1000));
+        self.faults.waiting.arrivals.insert((slot, address), ready);
+        self.log(ahead, FaultKind::Prefetch, 0, ready.saturating_sub(now), 0);
+        Ahead::Comes
     }
 
     fn wait_until(&mut self, at_ns: u64, due: Due) {

@@ -1,0 +1,44 @@
+//! What comes next by the order of an earlier run: see `paging::order`.
+
+use paging::regions::PAGE;
+
+use crate::supervisor::Supervisor;
+use crate::userfault_trap::{Ahead, Touch};
+
+impl Supervisor<'_> {
+    /// Has the pages come that followed one in an earlier run, where frames are free. Answers
+    /// whether that run had it.
+    pub(crate) fn fetch_remembered(&mut self, touch: &Touch, now: u64) -> bool {
+        let page = (touch.slot, touch.address / PAGE);
+        let order = self.faults.far.as_ref().and_then(|far| far.order.as_ref());
+        let Some((depth, next)) = order.and_then(|order| Some((order.depth(), order.after(page)?)))
+        else {
+            return false;
+        };
+        let mut asked = Vec::new();
+        for (slot, number) in next {
+            if asked.len() == depth {
+                break;
+            }
+            let one = Touch { slot, address: number * PAGE, ..*touch };
+            match self.fetch_ahead(&one, now) {
+                Ahead::Comes => asked.push((slot, number)),
+                Ahead::NotFar => {}
+                Ahead::NoFrame => break,
+            }
+        }
+        if let Some(order) = self.faults.far.as_mut().and_then(|far| far.order.as_mut()) {
+            order.asked(&asked);
+        }
+        true
+    }
+
+    /// A page is touched that was local, or was on its way. If it was watched, the program goes the
+    /// way of the earlier run, and what follows is fetched.
+    pub(crate) fn touched_remembered(&mut self, touch: &Touch) {
+        let order = self.faults.far.as_mut().and_then(|far| far.order.as_mut());
+        if order.is_some_and(|order| order.used((touch.slot, touch.address / PAGE))) {
+            self.fetch_remembered(touch, self.now_ns());
+        }
+    }
+}
