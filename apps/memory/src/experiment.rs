@@ -62,6 +62,8 @@ pub(crate) struct Experiment {
     spin_max: Option<Duration>,
     /// The processor of the supervisor.
     processor: Option<usize>,
+    /// The file of the order of first fetches.
+    remember: Option<PathBuf>,
 }
 
 /// Flags that cannot be what was meant.
@@ -209,6 +211,7 @@ impl Experiment {
             far: far(flags)?,
             spin_max: flags.spin_max,
             processor: flags.supervisor_cpu,
+            remember: flags.remember.clone(),
         })
     }
 
@@ -305,6 +308,7 @@ impl Experiment {
             far: self.far.as_ref().map(Far::told),
             replicas: self.far.as_ref().map(|far| far.copies as u64).filter(|&copies| copies > 1),
             spin_max_ns: (mechanism == Mechanism::Spinning).then(|| self.spin_max().as_ns()),
+            remember: self.remember.as_deref().map(|path| path.display().to_string()),
         }
     }
 

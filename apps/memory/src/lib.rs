@@ -20,6 +20,7 @@ mod predict;
 mod probe;
 mod program;
 mod record;
+mod remember;
 mod run;
 mod run_directory;
 mod run_failed;

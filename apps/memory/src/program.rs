@@ -91,7 +91,11 @@ impl From<io::Error> for Refusal {
     }
 }
 
-fn find(name: &OsStr) -> Result<PathBuf, ProgramError> {
+/// Finds the program `name` as a shell does.
+///
+/// # Errors
+/// When there is none.
+pub(crate) fn find(name: &OsStr) -> Result<PathBuf, ProgramError> {
     let not_found = || ProgramError::NotFound(name.to_string_lossy().into_owned());
     if name.as_bytes().contains(&b'/') {
         let path = PathBuf::from(name);

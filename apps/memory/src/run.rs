@@ -8,6 +8,7 @@ use blades::Blade;
 use console::{Class, Failure, Output, terminal};
 use farmem::{Outcome, RunError, Supervisor, TrapKind};
 use measure::{InvalidRun, Run};
+use paging::FetchOrder;
 use swap::SwapSupervisor;
 use sys::process::Change;
 
@@ -41,13 +42,20 @@ pub fn run(flags: &RunFlags) -> Result<ExitCode, Failure> {
     terminal::detail(|| format!("runs with {}", setup.dry_run().trim_end()));
     let blade = setup.reach(flags.far_take)?;
     let json = flags.json.as_deref().map(Output::open).transpose()?;
+    let order = setup.order()?;
     let mut watch = setup.watch(flags)?;
     let mut record = setup.frame();
-    let ended = supervise(&setup, &mut watch, blade).map(|outcome| judged(outcome, flags));
+    let ended = supervise(&setup, &mut watch, blade.map(|blade| (blade, order)))
+        .map(|outcome| judged(outcome, flags));
     let verdict = ended.as_ref().ok().map(|outcome| outcome.results.figures().map(drop));
     let recorded = close(watch, &mut setup.warnings, verdict.as_ref());
-    let Outcome { change, results, .. } = ended.map_err(RunFailed)?;
+    let Outcome { change, results, order, .. } = ended.map_err(RunFailed)?;
     record.results = results;
+    record.results.remembered = order.as_ref().map(|order| order.counts);
+    let kept = setup.remember.take().zip(order);
+    let kept = kept.map(|(remember, order)| remember.keep(order, change));
+    let (said, kept) = kept.unwrap_or_else(|| (Vec::new(), Ok(())));
+    setup.warnings.extend(said);
     record.results.calibration = setup.calibration();
     record.results.warnings.splice(0..0, setup.warnings);
     // Of a run that tells nothing the summary and the record say so, and the program has run.
@@ -61,6 +69,7 @@ pub fn run(flags: &RunFlags) -> Result<ExitCode, Failure> {
         json.write(&record.to_json())?;
     }
     recorded?;
+    kept?;
     Ok(match change {
         // Whoever ends a program hears of that, whatever it had by then.
         Change::Exited(_) if failed.is_some() => Class::Invalid.into(),
@@ -79,12 +88,19 @@ fn judged(outcome: Outcome, flags: &RunFlags) -> Outcome {
 fn supervise(
     setup: &Setup,
     watch: &mut Watch,
-    blade: Option<Box<dyn Blade>>,
+    far: Option<(Box<dyn Blade>, Option<FetchOrder>)>,
 ) -> Result<Outcome, RunError> {
     let record = watch.recorder.is_some();
-    let arena = |trap| match blade {
-        None => Supervisor::start(setup.config(trap, record), watch)?.run(),
-        Some(blade) => Supervisor::start_far(setup.config(trap, record), watch, blade)?.run(),
+    let arena = |trap| {
+        let config = setup.config(trap, record);
+        let started = match far {
+            None => Supervisor::start(config, watch),
+            Some((blade, None)) => Supervisor::start_far(config, watch, blade, None),
+            Some((blade, order)) => sys::process::at_fixed_addresses(|| {
+                Supervisor::start_far(config, watch, blade, order)
+            })?,
+        };
+        started?.run()
     };
     match setup.mechanism() {
         Mechanism::Arena(trap) => arena(trap),

@@ -6,6 +6,7 @@ use blades::Blade;
 use console::{Failure, OutputError};
 use farmem::{RunConfig, TrapKind};
 use measure::{Calibration, Duration, Params, Results, Run, RunResults};
+use paging::FetchOrder;
 use serde::Serialize;
 use swap::SwapConfig;
 
@@ -16,6 +17,7 @@ use crate::live::LiveLine;
 use crate::mechanism::Mechanism;
 use crate::program;
 use crate::record::Recorder;
+use crate::remember::Remember;
 use crate::run::flags::RunFlags;
 use crate::trap;
 use crate::trap::Choice;
@@ -32,6 +34,8 @@ pub(crate) struct Setup {
     choice: Choice,
     /// None without a delay, or when it was not wanted.
     calibration: Option<Calibration>,
+    /// The order of first fetches, if it is recorded or replayed.
+    pub(crate) remember: Option<Remember>,
     /// What a reader of the results should know.
     pub(crate) warnings: Vec<String>,
 }
@@ -68,7 +72,9 @@ impl Setup {
         let name = choice.mechanism.trap();
         let warnings =
             reason.map(|reason| format!("trap {name} in place of bpf: {reason}")).collect();
-        Ok(Self { experiment, choice, calibration: None, warnings })
+        let remember = flags.remember.as_deref();
+        let remember = remember.map(|path| Remember::of(path, &experiment.program)).transpose()?;
+        Ok(Self { experiment, choice, calibration: None, remember, warnings })
     }
 
     /// Measures what a fault costs, if any fetch is to take time.
@@ -123,6 +129,16 @@ impl Setup {
         let (blade, warnings) = reached.unzip();
         self.warnings.extend(warnings.into_iter().flatten());
         Ok(blade)
+    }
+
+    /// The order of first fetches as the engine takes it; its file is opened, if it is recorded.
+    ///
+    /// # Errors
+    /// When the file cannot be written to.
+    pub(crate) fn order(&mut self) -> Result<Option<FetchOrder>, Failure> {
+        let Some(remember) = &mut self.remember else { return Ok(None) };
+        remember.open()?;
+        Ok(Some(remember.order(self.experiment.prefetch)))
     }
 
     /// Opens what watches the run.

@@ -50,6 +50,9 @@ pub(crate) fn text(run: &Run, extra: &Extra<'_>) -> String {
             row("spins", spins);
         }
         row("faults", faults(figures));
+        if let Some(text) = remembered(params, results) {
+            row("remembered", text);
+        }
         row("traffic", traffic(figures));
         row("stalls", stalls(figures));
         row("fetches took", fetches_took(figures));
@@ -216,6 +219,29 @@ fn faults(figures: &Figures) -> String {
     text
 }
 
+/// What became of the order of first fetches; nothing if none was wanted.
+fn remembered(params: &Params, results: &RunResults) -> Option<String> {
+    let (file, counts) = (params.remember.as_deref()?, results.remembered?);
+    let pages = count(counts.page_count);
+    if !counts.is_replayed {
+        return Some(format!("the order of {pages} pages, which were fetched"));
+    }
+    let [ahead, demand, all, watched, used, unused] = [
+        counts.ahead_count,
+        counts.demand_count,
+        counts.prefetch_count,
+        counts.watched_count,
+        counts.used_count,
+        counts.unused_count,
+    ]
+    .map(count);
+    Some(format!(
+        "{pages} pages in {file}: {ahead} first came ahead, {demand} on demand; {all} fetched \
+         ahead in all, and of {watched} that were watched {used} were used before they left, \
+         {unused} were not"
+    ))
+}
+
 fn traffic(figures: &Figures) -> String {
     let (fetched, written) = (figures.fetched_bytes, figures.written_back_bytes);
     let mut text = format!("{} in, {} out", Bytes::new(fetched), Bytes::new(written));
@@ -339,6 +365,33 @@ fn micros(ns: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_became_of_an_order_is_told() {
+        let mut run = run();
+        assert_eq!(remembered(&run.params, &run.results), None);
+        run.params.remember = Some("order.json".to_owned());
+        let recorded = measure::Remembered { page_count: 4096, ..Default::default() };
+        run.results.remembered = Some(recorded);
+        let told = |run: &Run| remembered(&run.params, &run.results).unwrap();
+        assert_eq!(told(&run), "the order of 4,096 pages, which were fetched");
+        run.results.remembered = Some(measure::Remembered {
+            is_replayed: true,
+            ahead_count: 3000,
+            demand_count: 500,
+            prefetch_count: 7000,
+            watched_count: 900,
+            used_count: 880,
+            unused_count: 15,
+            ..recorded
+        });
+        let wanted = "4,096 pages in order.json: 3,000 first came ahead, 500 on demand; 7,000 \
+                      fetched ahead in all, and of 900 that were watched 880 were used before they \
+                      left, 15 were not";
+        assert_eq!(told(&run), wanted);
+        let extra = Extra { program: "sort", recorded: None };
+        assert!(text(&run, &extra).contains(&format!("\nremembered    {wanted}\n")));
+    }
 
     #[test]
     fn micros_round_half_up() {

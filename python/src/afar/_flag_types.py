@@ -35,6 +35,7 @@ class RunFlags(TypedDict, total=False):
     budget: Text
     policy: Text
     prefetch: Text
+    remember: Path
     tier: Texts
     rtt: Time
     one_way: Time

@@ -16,6 +16,7 @@ FLAGS: Dict[str, Dict[str, Tuple[str, str]]] = {
         "budget": ("--budget", "SCOPE"),
         "policy": ("--policy", "POLICY"),
         "prefetch": ("--prefetch", "WHAT"),
+        "remember": ("--remember", "FILE"),
         "tier": ("--tier", "SETTINGS*"),
         "rtt": ("--rtt", "TIME"),
         "one_way": ("--one-way", "TIME"),

@@ -47,6 +47,13 @@ pub struct RunFlags {
     #[arg(long, value_name = "WHAT", default_value = "none", help_heading = MEMORY)]
     pub(crate) prefetch: Prefetch,
 
+    /// Record in which order pages first come from --far, in FILE if it is not there and the
+    /// program ends with status 0; else replay it: pages that followed one come ahead of use, as
+    /// many as --prefetch says, or 8. The program then runs without address-space layout
+    /// randomisation
+    #[arg(long, value_name = "FILE", requires = "far", help_heading = MEMORY)]
+    pub(crate) remember: Option<PathBuf>,
+
     /// A further kind of far memory, for what the program places there with afar_place:
     /// name=slow,rtt=20us,bandwidth=10Gbps,local=25%,link=half-duplex (all but the name may be left
     /// out; up to 7)
