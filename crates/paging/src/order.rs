@@ -18,6 +18,10 @@
 //! each window one page stays unmapped, in the middle. Its first touch says that the program still
 //! goes the way of the list, and the next window is fetched before this one has ended, as Linux
 //! reads files ahead (`PG_readahead`). How many of these pages are used stands for all of them.
+//!
+//! Where the program does not keep to the list, a window is half as long each time that its watched
+//! page leaves unused, down to one page: then no more than one page comes in vain for each that is
+//! needed. It is twice as long, up to what was asked for, each time that one is used.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -58,6 +62,7 @@ pub struct FetchOrder {
 #[derive(Clone, Debug)]
 struct Replay {
     depth: u8,
+    depth_max: u8,
     /// By position in the list: it was fetched in this run.
     is_fetched: Vec<bool>,
     /// Pages that were fetched ahead, and whose first touch will be seen.
@@ -88,12 +93,14 @@ impl FetchOrder {
         }
     }
 
-    /// An order that is replayed: `depth` pages ahead.
+    /// An order that is replayed: up to `depth` pages ahead, at least one.
     #[must_use]
     pub fn replayed(list: Vec<Place>, depth: u8) -> Self {
         let positions = list.iter().enumerate().map(|(at, &place)| (place, at)).collect();
         let is_fetched = vec![false; list.len()];
-        let replay = Some(Replay { depth, is_fetched, watched: BTreeSet::new() });
+        let depth = depth.max(1);
+        let watched = BTreeSet::new();
+        let replay = Some(Replay { depth, depth_max: depth, is_fetched, watched });
         let counts = Remembered { is_replayed: true, ..Remembered::default() };
         Self { list, positions, replay, counts, ..Self::recorded() }
     }
@@ -136,7 +143,7 @@ impl FetchOrder {
         }
     }
 
-    /// How many pages are fetched ahead at once.
+    /// How many pages are fetched ahead at once, now.
     #[must_use]
     pub fn depth(&self) -> usize {
         self.replay.as_ref().map_or(0, |replay| replay.depth.into())
@@ -173,14 +180,20 @@ impl FetchOrder {
     /// A page is touched. Whether it was watched, and this is its first touch.
     pub fn used(&mut self, page: Key) -> bool {
         let is_first = self.unwatch(page);
-        self.counts.used_count += u64::from(is_first);
+        if let Some(replay) = self.replay.as_mut().filter(|_| is_first) {
+            self.counts.used_count += 1;
+            replay.depth = replay.depth.saturating_mul(2).min(replay.depth_max);
+        }
         is_first
     }
 
     /// A page has left local memory.
     pub fn left(&mut self, page: Key) {
         let is_unused = self.unwatch(page);
-        self.counts.unused_count += u64::from(is_unused);
+        if let Some(replay) = self.replay.as_mut().filter(|_| is_unused) {
+            self.counts.unused_count += 1;
+            replay.depth = (replay.depth / 2).max(1);
+        }
     }
 
     fn unwatch(&mut self, page: Key) -> bool {
@@ -279,6 +292,24 @@ mod tests {
         let Remembered { prefetch_count, watched_count, used_count, unused_count, .. } =
             order.finish().counts;
         assert_eq!((prefetch_count, watched_count, used_count, unused_count), (7, 3, 1, 1));
+    }
+
+    #[test]
+    fn a_window_is_shorter_where_its_pages_leave_unused_and_longer_where_they_are_used() {
+        let mut order = replayed(0..64, 12);
+        let mut depths = Vec::new();
+        for (page, is_used) in (0..64).zip([false, false, false, false, true, true, true, true]) {
+            order.asked(&[(3, page)]);
+            match is_used {
+                true => assert!(order.used((3, page))),
+                false => order.left((3, page)),
+            }
+            // Of pages that are not watched nothing is concluded.
+            order.left((3, 63));
+            depths.push(order.depth());
+        }
+        assert_eq!(depths, [6, 3, 1, 1, 2, 4, 8, 12]);
+        assert_eq!(order.after((3, 0)).map(|pages| pages.len()), Some(12 * REACH));
     }
 
     #[test]
