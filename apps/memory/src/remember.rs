@@ -7,8 +7,9 @@
 //!
 //! DESIGN NOTES
 //!
-//! * Pages are known by their addresses, so the program runs without address-space layout
-//!   randomisation, as under `setarch -R`, in both runs.
+//! * Pages are known by their addresses. What a program maps is where the engine places it, in each
+//!   run the same; its static data are where the kernel puts them. So the program runs without
+//!   address-space layout randomisation, as under `setarch -R`, in both runs.
 //! * What a replay fetches is not the order in which the program needs its pages. So it is not
 //!   recorded again: who wants that removes the file.
 
@@ -127,10 +128,8 @@ impl Remember {
         self.list.take().map_or_else(FetchOrder::recorded, replayed)
     }
 
-    /// Writes the order that was recorded, if the program has ended well; also what is to be said.
-    ///
-    /// # Errors
-    /// When it cannot be written.
+    /// Writes the order that was recorded, if the program has ended well. Answers what is to be
+    /// said, and whether it could be written.
     pub(crate) fn keep(self, ended: Ended, change: Change) -> (Vec<String>, Result<(), Failure>) {
         let path = self.path.display();
         let why = match (self.output.is_some(), change) {
