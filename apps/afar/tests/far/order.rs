@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::support::{Ended, Launch, program, scratch};
-use crate::{MEMORY, is_usable};
+use crate::support::{Ended, Launch, program, scratch, usable};
+use crate::{MEMORY, TRAPS, is_usable, keeps};
 
 const PAGES: u64 = 4096;
 const LOCAL: [&str; 2] = ["--local", "2MiB"];
@@ -134,6 +134,29 @@ fn an_order_that_the_program_does_not_keep_to_does_no_harm() {
     next.leaves_nothing("an order of nothing");
     let why = said(&record);
     assert!(why.contains("nothing came of it: none of its pages"), "{why}");
+}
+
+/// Threads, forks, moves and programs that execute others find what they wrote, whatever comes
+/// ahead and is not mapped yet.
+#[test]
+fn a_program_finds_what_it_wrote_whatever_comes_ahead() {
+    const TEST: &str = "far::order::a_program_finds_what_it_wrote_whatever_comes_ahead";
+    if !is_usable("order::a_program_finds_what_it_wrote_whatever_comes_ahead") {
+        return;
+    }
+    let usable_traps = TRAPS.into_iter().filter(|trap| usable(trap, TEST));
+    for (trap, case) in
+        usable_traps.flat_map(|trap| ["together", "and_executes"].map(|one| (trap, one)))
+    {
+        let name = format!("order-keeps-{case}-{trap}");
+        let file = absent(&format!("{name}.json"));
+        let flags = ["--local", "1MiB", "--trap", trap];
+        for _recorded_and_replayed in 0..2 {
+            let (ended, record) = remember(&keeps(case, "17"), &file, &flags);
+            ended.expect(0, &name).leaves_nothing(&name);
+            assert!(count(&record, "page_count") > 200, "{name}: {}", record["results"]);
+        }
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use blades::{Answer, PAGE_BYTES, Wanted};
 use paging::blade::{Arrival, Leave, Outcome, Token};
+use paging::order::FetchOrder;
 use paging::page::PageIndex;
 use paging::regions::PAGE;
 use paging::word::{State, Word};
@@ -206,8 +207,10 @@ impl Supervisor<'_> {
         self.preserve(touch.slot, touch.address, touch.address + PAGE);
         let Some(arena) = self.people.arenas[touch.slot].as_ref() else { return Ok(()) };
         let order = self.faults.far.as_ref().and_then(|far| far.order.as_ref());
-        let is_watched =
-            order.is_some_and(|order| order.watches((touch.slot, touch.address / PAGE)));
+        let watches = |order: &FetchOrder| order.watches((touch.slot, touch.address / PAGE));
+        // Nobody waits for it: what is watched may have been moved, and moved back.
+        let is_free = wanted == Wanted::Ahead && joined.is_none();
+        let is_watched = is_free && order.is_some_and(watches);
         let is_mapped = !is_watched && arena.maps(bytes, touch.address);
         if !is_mapped {
             arena.memory.write_at(bytes, touch.address)?;

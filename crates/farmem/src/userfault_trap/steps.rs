@@ -79,7 +79,9 @@ impl Supervisor<'_> {
                 let arena = self.people.arenas[touch.slot].as_ref();
                 let word = arena.map_or(word, |arena| arena.with_writes(touch.address, word));
                 cell.store(word.made_local(touch.write).0, Ordering::Release);
-                self.resolve(&touch);
+                // It may have come after its fault, and left for probation since.
+                let is_here = self.is_far() && word.state() == State::Probation;
+                self.resolve(&Touch { minor: touch.minor || is_here, ..touch });
                 if word.state() == State::Probation {
                     self.log(&touch, FaultKind::Soft, 0, 0, 0);
                     self.touched_remembered(&touch);
@@ -87,7 +89,8 @@ impl Supervisor<'_> {
             }
             State::Prefetched if self.is_far() => {
                 cell.store(word.made_local(touch.write).0, Ordering::Release);
-                self.resolve(&touch);
+                // It may have come after its fault, which then says that it is missing.
+                self.resolve(&Touch { minor: true, ..touch });
                 let measured = self.now_ns().saturating_sub(touch.since_ns);
                 self.log(&touch, FaultKind::Arrived, 0, 0, measured);
                 self.touched_remembered(&touch);
