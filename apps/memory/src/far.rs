@@ -9,4 +9,4 @@ mod uri;
 
 pub(crate) use blades::Far;
 pub(crate) use distant::DistantBlade;
-pub(crate) use uri::{FarUri, FarUriError};
+pub(crate) use uri::{FarUri, far_uri};

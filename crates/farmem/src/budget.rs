@@ -12,7 +12,8 @@
 //! Write-protection tells dirty pages from clean ones. It is renewed when a page is about to leave,
 //! when that needs no TLB shoot-down, and not at all for a page that was fetched by a write: it
 //! will probably be written again, and a second fault to find that out would cost more than the
-//! fetch. Such a page counts as dirty until it is fetched by a read once.
+//! fetch. Such a page counts as dirty until it is fetched by a read once. The BPF trap sees a write
+//! to a protected page as a fault; with userfaultfd the page map is asked before the page leaves.
 //!
 //! Only unmapped pages give their frames up, so resident memory exceeds the budget only by faults
 //! of the BPF trap that find no frame and go through, and their processor is held

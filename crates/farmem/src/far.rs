@@ -36,7 +36,6 @@
 mod frames;
 mod look;
 mod order;
-mod print;
 mod steps;
 
 use std::collections::BTreeMap;
@@ -47,9 +46,9 @@ use paging::blade::{Blade as Places, Content, Token};
 use paging::order::FetchOrder;
 use paging::page::PageIndex;
 use paging::patience::Patience;
+use paging::print::PrintKey;
 
 use super::userfault_trap::Touch;
-use print::PrintKey;
 
 /// Where a page is that somebody needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,7 +103,7 @@ impl Far {
         Self {
             order,
             places: Places::new(blade.pages()),
-            key: PrintKey::new(),
+            key: new_key(),
             left_at_once: false,
             blade,
             leaving: BTreeMap::new(),
@@ -173,6 +172,13 @@ impl Far {
 }
 
 /// What stands for the bytes of a page.
+// That nobody knows.
+fn new_key() -> PrintKey {
+    let mut bytes = [0; PAGE_BYTES];
+    sys::random::fill(&mut bytes);
+    PrintKey::new(&bytes, sys::random::number())
+}
+
 fn content(bytes: &[u8; PAGE_BYTES], key: &PrintKey) -> Content {
     Content { sum: sum(bytes), print: key.print(bytes) }
 }

@@ -35,6 +35,7 @@ pub mod word;
 pub mod frames;
 pub mod order;
 pub mod patience;
+pub mod print;
 pub mod reuse;
 pub mod write_back;
 

@@ -27,7 +27,8 @@ pub(crate) enum FarUri {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FarUriError {
     #[error(
-        "{text:?}: {reason}; write memory:SIZE, or memory:SIZE?delay=TIME, or nvme+tcp://HOST[:PORT]/NQN[/NSID]"
+        "{text:?}: {reason}; write memory:SIZE, or memory:SIZE?delay=TIME, or \
+         nvme+tcp://HOST[:PORT]/NQN[/NSID]"
     )]
     Text { text: String, reason: &'static str },
     #[error(transparent)]
@@ -64,6 +65,11 @@ impl FromStr for FarUri {
             false => Err(fail("it is smaller than a page")),
         }
     }
+}
+
+/// For a flag.
+pub(crate) fn far_uri(text: &str) -> Result<FarUri, String> {
+    text.parse().map_err(|error: FarUriError| error.to_string())
 }
 
 impl fmt::Display for FarUri {

@@ -10,7 +10,7 @@ use measure::{Duration, LinkMode, LocalSize, Run, RunResults, ShareOf};
 use paging::{PolicyKind, Prefetch};
 
 use crate::calibrate::Known;
-use crate::far::{FarUri, FarUriError};
+use crate::far::{FarUri, far_uri};
 use crate::setting::TierSetting;
 use crate::validate::flags::ValidateFlags;
 use document::{Bandwidth, delay, seed};
@@ -89,8 +89,9 @@ pub struct RunFlags {
 
     /// Keep pages beyond local memory on these blades, for real: nvme+tcp://HOST[:PORT]/NQN[/NSID],
     /// a namespace of afar serve or of any other NVMe/TCP target, which the run overwrites; or
-    /// memory:SIZE[?delay=TIME], memory of afar itself, which answers so late. Pages are striped over several; a namespace at several
-    /// addresses is one blade with as many paths. Times are measured; nothing is delayed
+    /// memory:SIZE[?delay=TIME], memory of afar itself, which answers so late. Pages are striped
+    /// over several; a namespace at several addresses is one blade with as many paths. Times are
+    /// measured; nothing else is delayed
     #[arg(long, value_name = "URI[,URI]...", value_parser = far_uri, value_delimiter = ',')]
     #[arg(conflicts_with_all = ["rtt", "one_way", "bandwidth", "link", "profile", "like", "tiers"])]
     #[arg(help_heading = LINK, group = "blade")]
@@ -288,10 +289,6 @@ fn known(path: &str) -> Result<Known, String> {
         || format!("{path}: its run was not calibrated; give the record of one with a delay");
     let calibration = run.results.calibration.ok_or_else(none)?;
     Ok(Known { calibration, trap: run.params.trap })
-}
-
-pub(crate) fn far_uri(text: &str) -> Result<FarUri, String> {
-    text.parse().map_err(|error: FarUriError| error.to_string())
 }
 
 fn spin_max(text: &str) -> Result<Duration, String> {

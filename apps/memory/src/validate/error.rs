@@ -25,8 +25,8 @@ pub(crate) enum ValidateError {
     #[error("read the faults of the real run: {0}")]
     Faults(#[from] RecordError),
     #[error(
-        "the real run fetched {count} pages: too few to know how long one takes; give less --local, \
-         or a program that uses more memory"
+        "the real run fetched {count} pages: too few to know how long one takes; give less \
+         --local, or a program that uses more memory"
     )]
     TooFew { count: u64 },
     #[error("measure what the trap cannot see of a fetch: {0}")]

@@ -6,8 +6,7 @@ use clap::builder::TypedValueParser;
 use clap::{Args, ValueEnum};
 use measure::Fraction;
 
-use crate::far::FarUri;
-use crate::run::flags::far_uri;
+use crate::far::{FarUri, far_uri};
 
 const HEADING: &str = "Validation";
 
@@ -35,9 +34,9 @@ pub(crate) struct ValidateFlags {
     #[arg(help_heading = HEADING)]
     pub(crate) within: Fraction,
 
-    /// With --validate, and without --profile: emulate also with one thing changed, to see whether it matters: mean (each
-    /// fetch takes the mean), scaled (each takes 1.25 times as long), waits (threads sleep instead
-    /// of spinning, or spin)
+    /// With --validate, and without --profile: emulate also with one thing changed, to see whether
+    /// it matters: mean (each fetch takes the mean), scaled (each takes 1.25 times as long), waits
+    /// (threads sleep instead of spinning, or spin)
     #[arg(long, value_name = "WHAT[,WHAT]...", value_enum, value_delimiter = ',')]
     #[arg(requires = "uris", conflicts_with = "profile", help_heading = HEADING)]
     pub(crate) ablate: Vec<Ablation>,

@@ -26,7 +26,8 @@ pub(super) fn text(record: &Validation) -> String {
         format!("{} with {local} local, far on {}\n\n", record.command.join(" "), record.far);
     text += &table(&rows);
     text += "\nmedians; a slowdown beside the native run of the same block, \"by real\" beside the \
-             real one, with\nan interval that holds the true median in at least 93 % of experiments\n";
+             real one,\nwith an interval that holds the true median in at least 93 % of \
+             experiments\n";
     for one in &record.emulated {
         text += &remarks(one);
     }
@@ -42,8 +43,8 @@ pub(super) fn text(record: &Validation) -> String {
 /// What the plain emulation comes to, in a sentence.
 pub(super) fn verdict(record: &Validation, plain: &Emulated) -> String {
     format!(
-        "emulated beside real: {} of the time, {:.3} of the fetches, {:.3} of the bytes: {} (within \
-         {} % and {} %)",
+        "emulated beside real: {} of the time, {:.3} of the fetches, {:.3} of the bytes: {} \
+         (within {} % and {} %)",
         plain.ratio.text(3),
         plain.fetch_ratio,
         plain.moved_ratio,

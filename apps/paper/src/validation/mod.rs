@@ -1,5 +1,6 @@
 //! What no paper has published: far memory that is emulated beside far memory that is real.
 
+mod cell;
 mod cells;
 mod report;
 

@@ -4,7 +4,7 @@ use console::layout::{NONE, row, table};
 use results::{Agreement, Emulated, Validation};
 use serde_json::{Value, json};
 
-use super::cells::Ran;
+use super::cell::Ran;
 use crate::plot::{Axis, Chart, Kind, Series, draw};
 use crate::report::{Report, Verdict};
 

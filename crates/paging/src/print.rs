@@ -9,29 +9,30 @@
 //!   bits are then a polynomial modulo 2⁶¹ − 1. SipHash, which the standard library has, takes ten
 //!   times as long: 2 µs of each page that leaves.
 
-use blades::PAGE_BYTES;
+const PAGE_BYTES: usize = 4096;
 
 const WORDS: usize = PAGE_BYTES / 8;
 const PRIME: u128 = (1 << 61) - 1;
 
 /// The key of a run.
-pub(crate) struct PrintKey {
+#[derive(Debug)]
+pub struct PrintKey {
     words: Box<[u64; WORDS]>,
     fold: u128,
 }
 
 impl PrintKey {
-    /// One that nobody knows.
-    pub(crate) fn new() -> Self {
-        let mut bytes = [0; PAGE_BYTES];
-        sys::random::fill(&mut bytes);
+    /// One of random bits, which nobody else knows.
+    #[must_use]
+    pub fn new(bytes: &[u8; PAGE_BYTES], number: u64) -> Self {
         let mut words = Box::new([0; WORDS]);
-        words.iter_mut().zip(words_of(&bytes)).for_each(|(word, random)| *word = random);
-        Self { words, fold: u128::from(sys::random::number()) % PRIME }
+        words.iter_mut().zip(words_of(bytes)).for_each(|(word, random)| *word = random);
+        Self { words, fold: u128::from(number) % PRIME }
     }
 
     /// The fingerprint of a page.
-    pub(crate) fn print(&self, page: &[u8; PAGE_BYTES]) -> u64 {
+    #[must_use]
+    pub fn print(&self, page: &[u8; PAGE_BYTES]) -> u64 {
         let mut sum = 0_u128;
         let mut words = words_of(page);
         for key in self.words.chunks_exact(2) {
@@ -52,11 +53,19 @@ fn words_of(page: &[u8; PAGE_BYTES]) -> impl Iterator<Item = u64> {
 
 #[cfg(test)]
 mod tests {
+    use workload::Draw;
+
     use super::*;
+
+    fn key(seed: u64) -> PrintKey {
+        let mut draw = Draw::new(seed);
+        let bytes = std::array::from_fn(|_| draw.below(256).to_le_bytes()[0]);
+        PrintKey::new(&bytes, draw.below(u64::MAX))
+    }
 
     #[test]
     fn each_bit_of_a_page_counts() {
-        let key = PrintKey::new();
+        let key = key(1);
         let mut page = [0_u8; PAGE_BYTES];
         let zeros = key.print(&page);
         assert_eq!(key.print(&page), zeros);
@@ -74,8 +83,8 @@ mod tests {
     }
 
     #[test]
-    fn each_run_has_a_key_of_its_own() {
+    fn another_key_gives_another_fingerprint() {
         let page = [7; PAGE_BYTES];
-        assert_ne!(PrintKey::new().print(&page), PrintKey::new().print(&page));
+        assert_ne!(key(1).print(&page), key(2).print(&page));
     }
 }
