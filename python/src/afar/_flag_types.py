@@ -60,6 +60,11 @@ class RunFlags(TypedDict, total=False):
     allow_below_floor: bool
     allow_unmanaged: bool
     record: Path
+    validate: Texts
+    repetitions: Text
+    within: Share
+    ablate: Texts
+    output: Path
 
 
 class SweepFlags(TypedDict, total=False):

@@ -41,6 +41,11 @@ FLAGS: Dict[str, Dict[str, Tuple[str, str]]] = {
         "allow_below_floor": ("--allow-below-floor", ""),
         "allow_unmanaged": ("--allow-unmanaged", ""),
         "record": ("--record", "FILE"),
+        "validate": ("--validate", "URI[,URI]..."),
+        "repetitions": ("--repetitions", "COUNT"),
+        "within": ("--within", "SHARE"),
+        "ablate": ("--ablate", "WHAT[,WHAT]..."),
+        "output": ("--output", "DIR"),
     },
     "sweep": {
         "output": ("--output", "DIR"),
