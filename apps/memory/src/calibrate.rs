@@ -18,7 +18,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use blades::{Blade, MemoryBlade};
+use blades::MemoryBlade;
 use console::{Class, Classed};
 use farmem::{BudgetScope, Outcome, RunConfig, RunError, Silent, Supervisor, Tier, TrapKind};
 use measure::{Calibration, Duration, LinkConfig, LinkMode, LocalSize, Pages};
@@ -28,7 +28,6 @@ use rustix::io::FdFlags;
 use rustix::pipe::PipeFlags;
 use sys::usage::waited_ns;
 
-use crate::far::DistantBlade;
 use crate::probe::Probed;
 use crate::run_failed;
 
@@ -168,32 +167,11 @@ pub(crate) fn far_floor() -> Result<u64, CalibrationError> {
     let trap = TrapKind::Userfault;
     patiently(|| {
         let configure = |output: &OwnedFd| config(trap, &[SHORTEST], (0, 0), output);
-        let blade = Box::new(MemoryBlade::new(BLADE_PAGES));
+        let blade = MemoryBlade::new(BLADE_PAGES);
         let (probed, outcome, waited_ns) = ask_and_wait(configure, Some(blade))?;
         let Seen { tiers: [probed], .. } = Seen::of(trap, probed, &outcome, waited_ns)?;
         Ok(probed.p50_ns)
     })
-}
-
-/// Measures what the engine cannot see of a fetch from memory that is far for real and answers
-/// after `delay`, in nanoseconds: how much longer it takes to the program. Its threads spin for
-/// `spin_max` before they sleep, if they spin.
-///
-/// # Errors
-/// As [`calibrate`].
-pub(crate) fn far_unseen(
-    spin_max: Option<Duration>,
-    delay: Duration,
-) -> Result<u64, CalibrationError> {
-    let trap = TrapKind::Userfault;
-    let configure =
-        |output: &OwnedFd| RunConfig { spin_max, ..config(trap, &[SHORTEST], (0, 0), output) };
-    let blade = Box::new(DistantBlade::new(BLADE_PAGES, delay));
-    let (probed, outcome, waited_ns) = ask_and_wait(configure, Some(blade))?;
-    let figures = outcome.results.figures();
-    let seen_ns = figures.map_or(0, |figures| figures.fault_latency.total.p50_ns);
-    let Seen { tiers: [probed], .. } = Seen::of(trap, probed, &outcome, waited_ns)?;
-    Ok(probed.p50_ns.saturating_sub(seen_ns))
 }
 
 /// Tries again what only looked unusable.
@@ -340,7 +318,7 @@ pub(crate) fn ask(
 /// The same, with pages on a blade if there is one, and how long the engine waited for a processor.
 fn ask_and_wait(
     configure: impl FnOnce(&OwnedFd) -> RunConfig,
-    blade: Option<Box<dyn Blade + Send>>,
+    blade: Option<MemoryBlade>,
 ) -> Result<(Vec<Probed>, Outcome, Option<u64>), CalibrationError> {
     let (near, far) = pipe().map_err(|error| CalibrationError::Pipe(error.into()))?;
     let config = configure(&far);
@@ -350,7 +328,7 @@ fn ask_and_wait(
         let mut silent = Silent;
         let started = match blade {
             None => Supervisor::start(config, &mut silent),
-            Some(blade) => Supervisor::start_far(config, &mut silent, blade, None),
+            Some(blade) => Supervisor::start_far(config, &mut silent, Box::new(blade), None),
         };
         let ended = started.and_then(Supervisor::run);
         drop(far);

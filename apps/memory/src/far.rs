@@ -8,5 +8,4 @@ mod hold;
 mod uri;
 
 pub(crate) use blades::Far;
-pub(crate) use distant::DistantBlade;
 pub(crate) use uri::{FarUri, far_uri};

@@ -12,7 +12,7 @@ use super::words::{command, exact, percent};
 /// Reads `afar.validation`.
 pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_json::Error> {
     let record: Validation = results::read_body(value)?;
-    let program = program(&record.command, &context.name);
+    let program = program(started(&record.command), &context.name);
     let mut section = Section {
         title: format!("{program}: emulated beside really far"),
         kind: "validation",
@@ -49,6 +49,14 @@ pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_
     }
     section.pictures.extend((!record.emulated.is_empty()).then(|| ratios(&record)));
     Ok(section)
+}
+
+/// The program that is run where the command only says on which processor.
+fn started(command: &[String]) -> &[String] {
+    match command {
+        [first, flag, _, rest @ ..] if first == "taskset" && flag == "-c" => rest,
+        all => all,
+    }
 }
 
 fn figure(name: &str, estimate: &Estimate) -> Figure {
@@ -130,8 +138,8 @@ fn ratios(record: &Validation) -> Picture {
             parts: Vec::new(),
             bars,
             marks: vec![
-                (1.0 - record.within, format!("{} less", percent(record.within))),
-                (1.0 + record.within, format!("{} more", percent(record.within))),
+                (1.0 - record.within, format!("−{}", percent(record.within))),
+                (1.0 + record.within, format!("+{}", percent(record.within))),
             ],
             scale: BarsScale::Ratio,
         }),

@@ -43,8 +43,8 @@ fn text(error: &clap::Error, name: &str) -> String {
             }
         }
         ErrorKind::MissingRequiredArgument => {
-            if let Some(argument) = argument(error) {
-                return format!("{argument} is missing; see {name} --help");
+            if let Some(argument) = context(error) {
+                return format!("{} is missing; see {name} --help", any_of(argument));
             }
         }
         _ => {}
@@ -137,12 +137,32 @@ fn value(error: &clap::Error) -> Option<&str> {
 
 /// The first argument that the error is about, as it is written: `--local`.
 fn argument(error: &clap::Error) -> Option<&str> {
-    let text = match error.get(ContextKind::InvalidArg)? {
-        ContextValue::String(text) => text,
-        ContextValue::Strings(texts) => texts.first()?,
-        _ => return None,
-    };
-    text.split(' ').next().map(|name| name.trim_end_matches('.'))
+    context(error).map(name_of)
+}
+
+fn context(error: &clap::Error) -> Option<&str> {
+    match error.get(ContextKind::InvalidArg)? {
+        ContextValue::String(text) => Some(text),
+        ContextValue::Strings(texts) => texts.first().map(String::as_str),
+        _ => None,
+    }
+}
+
+// Without its value.
+fn name_of(argument: &str) -> &str {
+    argument.split(' ').next().unwrap_or_default().trim_end_matches('.')
+}
+
+// Of a group, as `<--this <VALUE>|--that <VALUE>>`, any one is enough.
+fn any_of(argument: &str) -> String {
+    let is_group = argument.starts_with("<--");
+    let members = argument.split('|').filter(|_| is_group);
+    let members: Vec<&str> =
+        members.map(|member| name_of(member.trim_start_matches('<'))).collect();
+    match members.is_empty() {
+        true => name_of(argument).to_owned(),
+        false => members.join(" or "),
+    }
 }
 
 fn squeeze(text: &str) -> String {
@@ -161,6 +181,9 @@ mod tests {
             .arg(Arg::new("least").long("least").value_parser(value_parser!(u32).range(1..)))
             .arg(Arg::new("skew").long("skew").value_parser(value_parser!(f64)))
             .arg(Arg::new("how").long("how").value_parser(["spin", "sleep"]))
+            .arg(Arg::new("this").long("this").group("either"))
+            .arg(Arg::new("that").long("that").group("either"))
+            .arg(Arg::new("more").long("more").requires("either"))
             .arg(Arg::new("file"));
         let words = [&["x"], words].concat();
         text(&command.try_get_matches_from(words).expect_err("it cannot be"), "x")
@@ -175,6 +198,7 @@ mod tests {
             (&["--skew", "x"], "--skew: \"x\": not a number; write one such as 0.5"),
             (&["--how", "x"], "--how: \"x\": give spin or sleep"),
             (&["--how"], "--how: its value is missing; see x --help"),
+            (&["--more", "x"], "--this or --that is missing; see x --help"),
             (&["a", "-1"], "-1: a negative value stands nowhere; see x --help"),
         ] {
             let said = told(words);

@@ -336,8 +336,8 @@ fn what_does_not_go_together_is_refused() {
     refused(&["--far", MEMORY, "--engine", "swap"], "--far with --engine swap");
     refused(&["--far", "memory:12"], "smaller than a page");
     refused(&["--far", "nvme+tcp://somewhere"], "no subsystem is named");
-    refused(&["--far", "memry:1GiB"], "write memory:SIZE, or nvme+tcp://HOST");
-    refused(&["--far", "memory:much"], "write memory:SIZE, or nvme+tcp://HOST");
+    refused(&["--far", "memry:1GiB"], "write memory:SIZE[?delay=TIME], or nvme+tcp://HOST");
+    refused(&["--far", "memory:much"], "write memory:SIZE[?delay=TIME], or nvme+tcp://HOST");
     refused(&["--far-timeout", "1s"], "--far");
     refused(&["--replicas", "2"], "--far");
     refused(&["--far", MEMORY, "--replicas", "2"], "--replicas 2 needs as many blades");

@@ -7,7 +7,7 @@ use ::blades::{Answer, Blade, MemoryBlade, PAGE_BYTES, Token, Wanted};
 use measure::Duration;
 
 /// Answers each transfer so long after it was asked for, however many there are.
-pub(crate) struct DistantBlade {
+pub(super) struct DistantBlade {
     memory: MemoryBlade,
     delay_ns: u64,
     /// Those to come, with when; the next one first.
@@ -16,7 +16,7 @@ pub(crate) struct DistantBlade {
 
 impl DistantBlade {
     /// Room for so many pages.
-    pub(crate) const fn new(pages: u32, delay: Duration) -> Self {
+    pub(super) const fn new(pages: u32, delay: Duration) -> Self {
         let memory = MemoryBlade::new(pages);
         Self { memory, delay_ns: delay.as_ns(), answers: VecDeque::new() }
     }

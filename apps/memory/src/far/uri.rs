@@ -27,7 +27,7 @@ pub(crate) enum FarUri {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FarUriError {
     #[error(
-        "{text:?}: {reason}; write memory:SIZE, or memory:SIZE?delay=TIME, or \
+        "{text:?}: {reason}; write memory:SIZE[?delay=TIME], or \
          nvme+tcp://HOST[:PORT]/NQN[/NSID]"
     )]
     Text { text: String, reason: &'static str },

@@ -2,12 +2,11 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::process::ExitStatus;
 
 use ::experiment::machine::Busy;
 use console::{Class, Classed};
 use records::RecordError;
-
-use crate::calibrate::CalibrationError;
 
 /// Why there is no validation.
 #[derive(Debug, thiserror::Error)]
@@ -17,7 +16,7 @@ pub(crate) enum ValidateError {
     #[error("start the program: {0}")]
     Start(io::Error),
     #[error("the {kind} run ended with {status}: {last}")]
-    Program { kind: String, status: String, last: String },
+    Program { kind: String, status: ExitStatus, last: String },
     #[error("the {kind} run: {why}")]
     Invalid { kind: String, why: String },
     #[error("read what the {kind} run has measured: {why}")]
@@ -29,8 +28,6 @@ pub(crate) enum ValidateError {
          --local, or a program that uses more memory"
     )]
     TooFew { count: u64 },
-    #[error("measure what the trap cannot see of a fetch: {0}")]
-    Calibrate(#[source] CalibrationError),
     #[error(transparent)]
     Busy(#[from] Busy),
     #[error(transparent)]
@@ -42,12 +39,18 @@ impl Classed for ValidateError {
         match self {
             Self::Directory { .. } | Self::TooFew { .. } => Class::Usage,
             Self::Busy(_) => Class::Environment,
+            // `afar run` says so of what it was asked for and of this machine.
+            Self::Program { kind, status, .. } if kind != "native" => match status.code() {
+                Some(code) if code == i32::from(Class::Usage.status()) => Class::Usage,
+                Some(code) if code == i32::from(Class::Environment.status()) => Class::Environment,
+                Some(code) if code == i32::from(Class::Invalid.status()) => Class::Invalid,
+                _ => Class::Failed,
+            },
             Self::Invalid { .. } => Class::Invalid,
             Self::Start(_)
             | Self::Program { .. }
             | Self::Read { .. }
             | Self::Faults(_)
-            | Self::Calibrate(_)
             | Self::System(_) => Class::Failed,
         }
     }

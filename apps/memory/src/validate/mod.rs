@@ -36,9 +36,9 @@ use console::{Class, Failure, Output, Progress, terminal};
 use measure::{Duration, LocalSize, ShareOf};
 use results::{Agreement, Emulated, Estimate, FetchTimes, ValidatedSide, Validation};
 
-use crate::calibrate::far_unseen;
 use crate::experiment::Experiment;
 use crate::far::Far;
+use crate::program;
 use crate::run::flags::{RunFlags, Wait};
 
 use error::{Stopped, ValidateError};
@@ -54,6 +54,9 @@ const COUNTS_WITHIN: f64 = 0.02;
 /// When a run fails or is invalid, or emulated and real runs do not surely agree.
 pub(crate) fn validate(flags: &RunFlags) -> Result<ExitCode, Failure> {
     let experiment = Experiment::resolve(flags)?;
+    if let Some(name) = experiment.program.first() {
+        program::check(name, experiment.engine)?;
+    }
     let mut record = frame(flags, &experiment);
     let json = flags.json.as_deref().map(Output::open).transpose()?;
     let _alone = Measuring::begin().map_err(ValidateError::from)?;
@@ -193,8 +196,8 @@ fn prepare(
         _ => Wait::Sleep,
     };
     let median = Duration::from_ns(times.median_ns());
-    let unseen_ns = far_unseen(real.spin_max_ns.map(Duration::from_ns), median)
-        .map_err(ValidateError::Calibrate)?;
+    progress.show("what a trap does not see");
+    let unseen_ns = runs.unseen_ns(median)?;
     let fetches = Fetches { times, unseen_ns };
     let side = |&kind: &Kind| Side { kind, wait: kind.wait(wait), runs: Vec::new() };
     let sides: Vec<Side> = kinds.iter().map(side).collect();

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
+use std::ops::RangeInclusive;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -20,11 +21,18 @@ use super::error::{Stopped, ValidateError};
 use super::flags::Ablation;
 use super::profile::Shape;
 use crate::far::FarUri;
+use crate::probe::Probed;
 use crate::run::flags::{Budget, RunFlags, Trap, Wait};
 
 /// How often a disturbed run is repeated.
 const ATTEMPTS: u32 = 3;
 const TOLERANCE: Tolerance = Tolerance { stolen_max: 0.05, others_max: 0.05 };
+
+/// How long a probe touches pages, how many, and of which it has few: its pages are 8 MiB.
+const PROBING: Duration = Duration::from_ms(200);
+const TOUCHES: RangeInclusive<u64> = 100..=2000;
+const PROBE_LOCAL: &str = "2MiB";
+const PROBE_BLADE: &str = "memory:64MiB";
 
 /// A kind of run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,66 +135,89 @@ impl Runs<'_> {
 
     /// The file of a run's record.
     pub(super) fn record(&self, kind: Kind) -> PathBuf {
-        self.directory.join(format!("{}.json", kind.name()))
+        self.json(kind.name())
+    }
+
+    fn json(&self, name: &str) -> PathBuf {
+        self.directory.join(format!("{name}.json"))
     }
 
     /// One run.
     pub(super) fn once(&self, kind: Kind, seed: u64) -> Result<Once, Stopped> {
-        let name = kind.name().to_owned();
-        let (json, out) = (self.record(kind), self.directory.join("program.out"));
+        let name = kind.name();
+        let (seconds, noise) = self.launch(name, self.command(kind, seed))?;
+        let disturbed = self.disturbance(kind, &noise);
+        if kind == Kind::Native {
+            let (figures, calibration, spin_max_ns) = (None, None, None);
+            return Ok(Once { seconds, figures, calibration, spin_max_ns, noise, disturbed });
+        }
+        let (ran, figures) = self.read(name)?;
+        Ok(Once {
+            seconds: figures.elapsed_ns as f64 / 1e9,
+            figures: Some(figures),
+            calibration: ran.results.calibration,
+            spin_max_ns: ran.params.spin_max_ns,
+            noise,
+            disturbed,
+        })
+    }
+
+    /// Measures what the trap of a real run does not see of a fetch, in nanoseconds: a probe times
+    /// its touches of pages on a blade that answers after `delay`.
+    pub(super) fn unseen_ns(&self, delay: Duration) -> Result<u64, Stopped> {
+        let (name, answer) = ("unseen", self.directory.join("probe.json"));
+        let touches = PROBING.as_ns() / delay.as_ns().max(1);
+        let touches = touches.clamp(*TOUCHES.start(), *TOUCHES.end());
+        let mut command = launch::afar();
+        command.args(["run", "--quiet", "--json"]).arg(self.json(name));
+        command.args(["--local", PROBE_LOCAL]).args(waiting(self.flags));
+        command.args(["--far", &format!("{PROBE_BLADE}?delay={}ns", delay.as_ns())]);
+        command.args([launch::SELF, "probe", "--touches", &touches.to_string()]);
+        command.arg("--output").arg(&answer);
+        self.launch(name, command)?;
+        let (_run, figures) = self.read(name)?;
+        let why = |why: String| ValidateError::Read { kind: name.to_owned(), why };
+        let text = fs::read_to_string(&answer).map_err(|error| why(error.to_string()))?;
+        let probed: Probed = serde_json::from_str(&text).map_err(|error| why(error.to_string()))?;
+        let fetched = figures.faults.fetch_count;
+        if fetched < probed.touch_count {
+            let touched = probed.touch_count;
+            return Err(why(format!("{fetched} fetches for {touched} touches")).into());
+        }
+        Ok(probed.p50_ns.saturating_sub(figures.fault_latency.total.p50_ns))
+    }
+
+    // Runs a command to its end; how long it took, and beside what.
+    fn launch(&self, name: &str, mut command: Command) -> Result<(f64, Noise), Stopped> {
+        let (json, out) = (self.json(name), self.directory.join("program.out"));
         // What an earlier run has said is not about this one.
         let _none = fs::remove_file(&json);
         let file = || File::create(&out).and_then(|out| Ok((out.try_clone()?, out)));
-        let (output, errors) =
-            file().map_err(|source| ValidateError::Directory { path: out.clone(), source })?;
-        let mut command = self.command(kind, seed);
+        let failed = |source| ValidateError::Directory { path: out.clone(), source };
+        let (output, errors) = file().map_err(failed)?;
         command.stdin(Stdio::null()).stdout(output).stderr(errors);
         let (before, began) = (Reading::now(), Instant::now());
         let mut child = Child::start(command).map_err(ValidateError::Start)?;
         let waited = child.wait(self.signals.as_fd(), None).map_err(ValidateError::from)?;
         let Waited::Ended(status) = waited else { return Err(Stopped::Interrupted) };
         let (elapsed, noise) = (began.elapsed().as_secs_f64(), before.until_now());
-        let disturbed = self.disturbance(kind, &noise);
-        let ran = match kind {
-            Kind::Native => None,
-            _ => Some(read(&json)),
-        };
-        if let Some(Ok(ran)) = &ran
-            && let Err(invalid) = ran.results.figures()
-            && !ran.results.tells_nothing()
-        {
-            let why = validity::told(&invalid);
-            return Err(ValidateError::Invalid { kind: name, why }.into());
-        }
         if !status.success() {
             let said = String::from_utf8_lossy(&fs::read(&out).unwrap_or_default()).into_owned();
             let last = said.lines().last().unwrap_or("it printed nothing").to_owned();
-            let status = status.to_string();
-            return Err(ValidateError::Program { kind: name, status, last }.into());
+            return Err(ValidateError::Program { kind: name.to_owned(), status, last }.into());
         }
-        let Some(ran) = ran else {
-            return Ok(Once {
-                seconds: elapsed,
-                figures: None,
-                calibration: None,
-                spin_max_ns: None,
-                noise,
-                disturbed,
-            });
-        };
-        let ran = ran.map_err(|why| ValidateError::Read { kind: name.clone(), why })?;
-        let figures = ran.results.figures().map_err(|invalid| ValidateError::Invalid {
-            kind: name,
-            why: validity::told(&invalid),
+        Ok((elapsed, noise))
+    }
+
+    fn read(&self, name: &str) -> Result<(Run, Figures), Stopped> {
+        let wrong = |why: String| ValidateError::Read { kind: name.to_owned(), why };
+        let text = fs::read_to_string(self.json(name)).map_err(|error| wrong(error.to_string()))?;
+        let run: Run = Run::from_json(&text).map_err(|error| wrong(error.to_string()))?;
+        let figures = run.results.figures().cloned().map_err(|invalid| {
+            let why = validity::told(&invalid);
+            ValidateError::Invalid { kind: name.to_owned(), why }
         })?;
-        Ok(Once {
-            seconds: figures.elapsed_ns as f64 / 1e9,
-            figures: Some(figures.clone()),
-            calibration: ran.results.calibration,
-            spin_max_ns: ran.params.spin_max_ns,
-            noise,
-            disturbed,
-        })
+        Ok((run, figures))
     }
 
     // A target on this machine is another program, and what it takes is no disturbance.
@@ -218,11 +249,6 @@ impl Runs<'_> {
         command.arg("--").args(program);
         command
     }
-}
-
-fn read(path: &Path) -> Result<Run, String> {
-    let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
-    Run::from_json(&text).map_err(|error| error.to_string())
 }
 
 /// What all runs have in common.
@@ -259,13 +285,19 @@ fn shared(flags: &RunFlags, seed: u64) -> Vec<OsString> {
 
 /// What only real runs have.
 fn real(flags: &RunFlags) -> Vec<OsString> {
-    let ns = |time: Duration| format!("{}ns", time.as_ns());
     let mut words = Words::default();
     let uris: Vec<String> = flags.validation.uris.iter().map(FarUri::to_string).collect();
     words.some("--far", Some(uris.join(",")));
     words.some("--replicas", Some(flags.replicas.to_string()));
     words.some("--far-timeout", flags.far_timeout.map(ns));
     words.flag("--far-take", flags.far_take);
+    words.0.extend(waiting(flags));
+    words.0
+}
+
+/// How threads of real runs wait, and who looks after them.
+fn waiting(flags: &RunFlags) -> Vec<OsString> {
+    let mut words = Words::default();
     words.some("--spin-max", flags.spin_max.map(ns));
     words.some("--supervisor-cpu", flags.supervisor_cpu.map(|number| number.to_string()));
     words.some("--wait", flags.wait.map(|wait| wait.name().to_owned()));
@@ -278,6 +310,10 @@ fn real(flags: &RunFlags) -> Vec<OsString> {
         }),
     );
     words.0
+}
+
+fn ns(time: Duration) -> String {
+    format!("{}ns", time.as_ns())
 }
 
 /// What only emulated runs have. A thread that spins does so in the BPF trap; userfaultfd puts

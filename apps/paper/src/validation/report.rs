@@ -1,11 +1,11 @@
 //! Cells in a table and a picture, and what is to be true of them.
 
+use chart::{Bar, Bars, BarsScale};
 use console::layout::{NONE, row, table};
 use results::{Agreement, Emulated, Validation};
 use serde_json::{Value, json};
 
 use super::cell::Ran;
-use crate::plot::{Axis, Chart, Kind, Series, draw};
 use crate::report::{Report, Verdict};
 
 /// A program that is slowed down by less says little of how far memory is emulated.
@@ -17,11 +17,10 @@ const TITLE: &str = "far memory emulated, beside the same really far over NVMe/T
 
 pub(super) fn report(ran: &[Ran]) -> Report {
     let verdicts = verdicts(ran);
-    let caption: Vec<String> = verdicts.iter().map(Verdict::text).collect();
     Report {
         title: TITLE.to_owned(),
         table: rows(ran),
-        picture: picture(ran, &caption),
+        picture: picture(ran),
         points: Value::Array(ran.iter().map(point).collect()),
         verdicts,
         paper: json!({"none": "nobody has published this"}),
@@ -125,29 +124,78 @@ fn verdicts(ran: &[Ran]) -> Vec<Verdict> {
     vec![agree, differ]
 }
 
-fn picture(ran: &[Ran], caption: &[String]) -> String {
-    let names: Vec<String> =
-        ran.iter().map(|(cell, _)| format!("{} {}", cell.name, cell.local)).collect();
-    let places = || (1..).map(f64::from);
-    let ratios = |name: &str| -> Vec<(f64, f64)> {
-        let of = |(_, outcome): &Ran| Some(emulated(outcome.as_ref().ok()?, name)?.ratio.median);
-        places().zip(ran).filter_map(|(at, one)| Some((at, of(one)?))).collect()
+fn picture(ran: &[Ran]) -> String {
+    let bar = |(cell, outcome): &Ran| {
+        let plain = emulated(outcome.as_ref().ok()?, "plain")?;
+        Some(Bar {
+            name: format!("{}, {}", cell.name, cell.local),
+            parts: vec![plain.ratio.median],
+            interval: plain.ratio.ends(),
+            text: format!("{:.2} {}", plain.ratio.median, plain.agreement.words()),
+        })
     };
-    let ends = |value: f64| vec![(0.5, value), (ran.len() as f64 + 0.5, value)];
-    let series =
-        |name: &str, colour, points, kind| Series { name: name.to_owned(), colour, points, kind };
-    let all = vec![
-        series("emulated by real", chart::BLUE, ratios("plain"), Kind::Dots),
-        series("1.25 times as long", chart::ORANGE, ratios("scaled"), Kind::Dots),
-        series("within 5 %", chart::GREY, ends(0.95), Kind::Bound),
-        series("", chart::GREY, ends(1.05), Kind::Bound),
-    ];
-    let most = all.iter().flat_map(|one| &one.points).map(|point| point.1).fold(1.05, f64::max);
-    let chart = Chart {
-        title: "run time emulated by run time really far".to_owned(),
-        x: Axis::names("program, local memory", &names),
-        y: Axis::from_zero("emulated by real", most * 1.05),
-        series: all,
+    let bars = Bars {
+        title: TITLE.to_owned(),
+        unit: "run time emulated by run time really far".to_owned(),
+        label: chart::short,
+        parts: Vec::new(),
+        bars: ran.iter().filter_map(bar).collect(),
+        marks: vec![(0.95, "−5 %".to_owned()), (1.05, "+5 %".to_owned())],
+        scale: BarsScale::Ratio,
     };
-    draw(TITLE, &[chart], 1, caption)
+    bars.draw().svg
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cell::Cell;
+    use super::*;
+
+    // Cells that end so, plainly and with a profile that is wrong.
+    fn ran(ends: &[(Agreement, Agreement)]) -> Vec<Ran> {
+        let golden = include_str!("../../../../crates/results/tests/golden/validation.json");
+        let record: Validation = results::read(golden).expect("a golden record");
+        let cell = Cell { name: "sort", words: ["", ""], local: "25%" };
+        let of = |&(plain, scaled): &(Agreement, Agreement)| {
+            let mut record = record.clone();
+            (record.emulated[0].agreement, record.emulated[1].agreement) = (plain, scaled);
+            (cell, Ok(record))
+        };
+        ends.iter().map(of).collect()
+    }
+
+    fn decided(ends: &[(Agreement, Agreement)]) -> [Option<bool>; 2] {
+        let verdicts = verdicts(&ran(ends));
+        [verdicts[0].decided(), verdicts[1].decided()]
+    }
+
+    #[test]
+    fn nine_of_ten_are_to_agree_and_a_wrong_profile_is_to_be_seen() {
+        use Agreement::{Agrees, Differs, Undecided};
+        let good = [(Agrees, Differs); 9];
+        let with = |one| [&good[..], &[one]].concat();
+        assert_eq!(decided(&with((Differs, Differs))), [Some(true), Some(true)]);
+        let two = |one| [&good[..8], &[one, one]].concat();
+        assert_eq!(decided(&two((Differs, Agrees))), [Some(false), Some(true)]);
+        // They might agree yet.
+        assert_eq!(decided(&two((Undecided, Undecided))), [None, Some(true)]);
+        let three = [&good[..7], &[(Agrees, Agrees); 3]].concat();
+        assert_eq!(decided(&three), [Some(true), Some(false)]);
+    }
+
+    #[test]
+    fn cells_that_are_hardly_slower_decide_nothing() {
+        let mut ran = ran(&[(Agreement::Differs, Agreement::Agrees)]);
+        let real = ran[0].1.as_mut().ok().and_then(|record| record.real.as_mut());
+        real.expect("the golden record has one").slowdown.median = 1.2;
+        assert!(verdicts(&ran).iter().all(|verdict| verdict.decided().is_none()));
+    }
+
+    #[test]
+    fn a_cell_that_failed_says_why() {
+        let (cell, _) = ran(&[(Agreement::Agrees, Agreement::Differs)]).remove(0);
+        let report = report(&[(cell, Err("no such program".to_owned()))]);
+        assert!(report.table.contains("sort with 25% local failed: no such program"));
+        assert_eq!(report.points[0]["failed"], "no such program");
+    }
 }
