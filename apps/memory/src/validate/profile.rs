@@ -11,8 +11,8 @@ use super::error::ValidateError;
 
 /// Fewer fetches say nothing of how long one takes.
 const FETCHES_MIN: u64 = 20;
-/// By how much `scaled` is wrong.
-const SCALE: f64 = 1.25;
+/// By how much `scaled` is wrong: 5/4 times.
+const SCALE: (u64, u64) = (5, 4);
 
 /// Times of fetches, ascending, as the trap has seen them.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,7 +62,7 @@ impl Times {
         let times = self.0.iter().map(|&time| match shape {
             Shape::AsMeasured => time + unseen_ns,
             Shape::Mean => mean + unseen_ns,
-            Shape::Scaled => ((time + unseen_ns) as f64 * SCALE) as u64,
+            Shape::Scaled => (time + unseen_ns) * SCALE.0 / SCALE.1,
         });
         let samples = times.map(|ns| (Bytes::PAGE, Duration::from_ns(ns)));
         DelayProfile::from_samples(samples).expect("there are enough times")
