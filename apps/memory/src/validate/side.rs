@@ -371,7 +371,7 @@ mod tests {
             "--validate memory:1MiB --local 25% --of 64MiB --policy lru --in-flight 4 --seed 9 \
              --spin-max 30us --trap bpf -- sort x",
         );
-        let same = "--local 25.000% --of 67108864 --policy lru --prefetch none --in-flight 4";
+        let same = "--local 25% --of 67108864 --policy lru --prefetch none --in-flight 4";
         assert_eq!(text(shared(&flags, 9)), format!("{same} --seed 9"));
         let far = "--far memory:1048576 --replicas 1 --spin-max 30000ns --trap bpf";
         assert_eq!(text(real(&flags)), far);
