@@ -131,7 +131,7 @@ fn picture(ran: &[Ran]) -> String {
             name: format!("{}, {}", cell.name, cell.local),
             parts: vec![plain.ratio.median],
             interval: plain.ratio.ends(),
-            text: format!("{:.2} {}", plain.ratio.median, plain.agreement.words()),
+            text: format!("{:.2}", plain.ratio.median),
         })
     };
     let bars = Bars {
