@@ -84,8 +84,18 @@ fn bad_input_is_one_sentence() {
         assert!(ended.stderr.contains(sentence), "{flags:?}: {}", ended.stderr);
         assert_eq!(ended.stderr.lines().count(), 1, "{flags:?}: {}", ended.stderr);
     }
-    // A program that fetches nothing cannot be held against anything.
-    let words = ["run", "--validate", "memory:64MiB", "--", "/bin/true"];
-    let ended = Launch::new([afar].into_iter().chain(words)).run();
-    assert!(!ended.stderr.is_empty() && ended.status != 0, "{}", ended.stderr);
+    // Nothing is concluded from a run that is invalid, and the record says why.
+    let json = scratch("validation-invalid.json");
+    let path = json.to_str().expect("paths here are text");
+    let words = ["run", "--validate", "memory:64MiB", "--json", path, "--", "/bin/true"];
+    let ended = Launch::new([afar].into_iter().chain(words)).run().expect(4, "invalid");
+    assert!(ended.stderr.contains("the real run: invalid: "), "{}", ended.stderr);
+    let text = std::fs::read_to_string(&json).expect("it was written");
+    let record: Validation = results::read(&text).expect("a record is a record");
+    assert!(record.invalid.is_some_and(|why| why.contains("invalid: ")) && record.real.is_none());
+    // A program's own status is its own, and what afar run refuses is told as that.
+    let words =
+        ["run", "--validate", "memory:64MiB", "--supervisor-cpu", "8000", "--", "/bin/true"];
+    let ended = Launch::new([afar].into_iter().chain(words)).run().expect(2, "refused");
+    assert!(ended.stderr.contains("may not use that processor"), "{}", ended.stderr);
 }

@@ -76,6 +76,7 @@ fn sentence(agreement: Agreement, record: &Validation) -> String {
             format!("moves other pages: by more than {}", percent(record.counts_within))
         }
         Agreement::Undecided => format!("is undecided whether it agrees within {within}"),
+        Agreement::Insensitive => "is slowed down too little to tell".to_owned(),
         Agreement::Disturbed => "is undecided, because the machine was disturbed".to_owned(),
     }
 }

@@ -47,4 +47,4 @@ pub use findings::{CellKind, Finding, Findings, Native, Outlier, SWEEP_SCHEMA};
 pub use record::{ReadError, Record, json_text, read, read_body, read_value, write};
 pub use requirement::{REQUIREMENTS_FILE, Requirement, Requirements, Side, Standing};
 pub use simulated::{BinFigures, Busiest, Deepest, Figures, Measured, Slowdowns, Spread, Steady};
-pub use validation::{Agreement, Emulated, FetchTimes, ValidatedSide, Validation};
+pub use validation::{Agreement, Emulated, FetchTimes, SLOWDOWN_MIN, ValidatedSide, Validation};

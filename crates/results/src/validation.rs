@@ -108,11 +108,25 @@ pub enum Agreement {
     Counts,
     /// The interval holds an end of the bound, or there are too few runs for one.
     Undecided,
+    /// The times agree, and far memory slows the program down so little that they would anyway.
+    Insensitive,
     /// Other programs or other guests took processor time, and fewer than five pairs are left.
     Disturbed,
 }
 
+/// A program that far memory slows down by less says nothing of how far memory is emulated.
+pub const SLOWDOWN_MIN: f64 = 1.3;
+
 impl Agreement {
+    /// The same of a program that is slowed down so many times.
+    #[must_use]
+    pub fn with_slowdown(self, slowdown: f64) -> Self {
+        match self {
+            Self::Agrees if slowdown < SLOWDOWN_MIN => Self::Insensitive,
+            other => other,
+        }
+    }
+
     /// Of a ratio of times and of ratios of counts, each beside its bound.
     #[must_use]
     pub fn of(ratio: &Estimate, within: f64, counts: [f64; 2], counts_within: f64) -> Self {
@@ -134,6 +148,7 @@ impl Agreement {
             Self::Differs => "DIFFERS",
             Self::Counts => "DIFFERS in what was moved",
             Self::Undecided => "undecided",
+            Self::Insensitive => "slowed down too little to tell",
             Self::Disturbed => "disturbed",
         }
     }
@@ -169,6 +184,14 @@ mod tests {
         assert_eq!(of(0.96, 1.04, [1.0, 0.97]), Agreement::Counts);
         assert_eq!(of(0.96, 1.04, [1.019, 0.981]), Agreement::Agrees);
         assert_eq!(of(1.1, 1.2, [1.5, 1.0]), Agreement::Differs);
+    }
+
+    #[test]
+    fn who_is_hardly_slower_agrees_with_nothing() {
+        let agrees = of(0.96, 1.04, [1.0; 2]);
+        assert_eq!(agrees.with_slowdown(1.3), Agreement::Agrees);
+        assert_eq!(agrees.with_slowdown(1.29), Agreement::Insensitive);
+        assert_eq!(of(1.1, 1.2, [1.0; 2]).with_slowdown(1.0), Agreement::Differs);
     }
 
     #[test]

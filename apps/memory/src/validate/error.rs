@@ -17,6 +17,8 @@ pub(crate) enum ValidateError {
     Start(io::Error),
     #[error("the {kind} run ended with {status}: {last}")]
     Program { kind: String, status: ExitStatus, last: String },
+    #[error("the {kind} run: {last}")]
+    Refused { kind: String, status: ExitStatus, last: String },
     #[error("the {kind} run: {why}")]
     Invalid { kind: String, why: String },
     #[error("read what the {kind} run has measured: {why}")]
@@ -40,10 +42,9 @@ impl Classed for ValidateError {
             Self::Directory { .. } | Self::TooFew { .. } => Class::Usage,
             Self::Busy(_) => Class::Environment,
             // `afar run` says so of what it was asked for and of this machine.
-            Self::Program { kind, status, .. } if kind != "native" => match status.code() {
+            Self::Refused { status, .. } => match status.code() {
                 Some(code) if code == i32::from(Class::Usage.status()) => Class::Usage,
                 Some(code) if code == i32::from(Class::Environment.status()) => Class::Environment,
-                Some(code) if code == i32::from(Class::Invalid.status()) => Class::Invalid,
                 _ => Class::Failed,
             },
             Self::Invalid { .. } => Class::Invalid,

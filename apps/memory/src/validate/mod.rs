@@ -88,7 +88,7 @@ pub(crate) fn validate(flags: &RunFlags) -> Result<ExitCode, Failure> {
     let class = match plain.agreement {
         Agreement::Agrees => return Ok(ExitCode::SUCCESS),
         Agreement::Differs | Agreement::Counts => Class::Above,
-        Agreement::Undecided | Agreement::Disturbed => Class::Undecided,
+        Agreement::Undecided | Agreement::Insensitive | Agreement::Disturbed => Class::Undecided,
     };
     Err(Failure::shown(class, told::verdict(&record, plain)))
 }
@@ -251,7 +251,8 @@ fn conclude(
         let counts = [fetch_ratio, moved_ratio];
         let agreement = match is_disturbed {
             true => Agreement::Disturbed,
-            false => Agreement::of(&ratio, record.within, counts, record.counts_within),
+            false => Agreement::of(&ratio, record.within, counts, record.counts_within)
+                .with_slowdown(really.slowdown.median),
         };
         record.emulated.push(Emulated {
             name: side.kind.name().to_owned(),

@@ -202,9 +202,18 @@ impl Runs<'_> {
         let Waited::Ended(status) = waited else { return Err(Stopped::Interrupted) };
         let (elapsed, noise) = (began.elapsed().as_secs_f64(), before.until_now());
         if !status.success() {
+            // Of an invalid run the reason is in its record.
+            let has_record = json.is_file();
+            if has_record {
+                self.read(name)?;
+            }
             let said = String::from_utf8_lossy(&fs::read(&out).unwrap_or_default()).into_owned();
             let last = said.lines().last().unwrap_or("it printed nothing").to_owned();
-            return Err(ValidateError::Program { kind: name.to_owned(), status, last }.into());
+            let kind = name.to_owned();
+            return Err(match name != Kind::Native.name() && !has_record {
+                true => ValidateError::Refused { kind, status, last }.into(),
+                false => ValidateError::Program { kind, status, last }.into(),
+            });
         }
         Ok((elapsed, noise))
     }

@@ -2,14 +2,12 @@
 
 use chart::{Bar, Bars, BarsScale};
 use console::layout::{NONE, row, table};
-use results::{Agreement, Emulated, Validation};
+use results::{Agreement, Emulated, SLOWDOWN_MIN, Validation};
 use serde_json::{Value, json};
 
 use super::cell::Ran;
 use crate::report::{Report, Verdict};
 
-/// A program that is slowed down by less says little of how far memory is emulated.
-const SLOWDOWN_MIN: f64 = 1.3;
 /// Of the cells that say something, so many are to agree; and to differ by a wrong profile.
 const AGREE_MIN: f64 = 0.9;
 const DIFFER_MIN: f64 = 0.8;

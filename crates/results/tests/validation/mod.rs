@@ -25,8 +25,8 @@ fn side() -> impl Strategy<Value = ValidatedSide> {
 }
 
 fn agreement() -> impl Strategy<Value = Agreement> {
-    use Agreement::{Agrees, Counts, Differs, Disturbed, Undecided};
-    prop::sample::select(vec![Agrees, Differs, Counts, Undecided, Disturbed])
+    use Agreement::{Agrees, Counts, Differs, Disturbed, Insensitive, Undecided};
+    prop::sample::select(vec![Agrees, Differs, Counts, Undecided, Insensitive, Disturbed])
 }
 
 fn emulated() -> impl Strategy<Value = Emulated> {
