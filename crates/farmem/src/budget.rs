@@ -160,6 +160,7 @@ impl Supervisor<'_> {
 
     /// Makes room in every budget that is short of free frames.
     pub(crate) fn restore_budgets(&mut self) {
+        self.depart_given();
         self.hear_doorbell();
         let touched = self.books.members.take_touched();
         for &slot in &touched {
@@ -185,6 +186,7 @@ impl Supervisor<'_> {
             return;
         };
         self.settle_outgoing(budget, tier);
+        self.make_up(budget, tier);
         self.keep_margin(budget, tier, limit);
         let free = self.kernel.tables.lane(budget, tier).free();
         let resident = limit.cast_signed().saturating_sub(free);
@@ -195,16 +197,15 @@ impl Supervisor<'_> {
         // large evictions interrupt the program less often than many small ones.
         let low = (batch / 2 + margin).cast_signed();
         let stalled = self.faults.waiting.frames(budget, tier) + self.populates_short(budget, tier);
-        // A page that leaves for a blade has its frame until that has answered.
-        let is_timed = self.is_timed(tier) && !self.is_far();
-        let outgoing =
-            if is_timed || self.is_far() { self.outgoing_count(budget, tier) } else { 0 };
+        let is_timed = self.is_timed(tier) || self.is_far();
+        let outgoing = if is_timed { self.outgoing_count(budget, tier) } else { 0 };
         if stalled == 0 && free >= 0 && free + i64::from(outgoing) > low {
             return;
         }
         let short = u64::try_from(stalled + (-free).max(0)).unwrap_or(0);
         self.refill(budget, tier, (batch, short));
         let kept = if is_timed { margin } else { batch + margin };
+        // The trap gives no page's frame away that leaves for a blade, and needs none kept free.
         if !self.is_far() && (!is_timed || free <= (margin / 2).cast_signed()) {
             let wanted = kept.cast_signed() - free;
             self.free_frames(budget, tier, u64::try_from(wanted).unwrap_or(0));

@@ -1,8 +1,8 @@
 //! Memory that is far for real: pages leave for a blade, and come back from it.
 //!
 //! ```text
-//! unmapped ─► read from the memory file ─► blade ─► acknowledged: far, and out of the file
-//!                     ▲ touched meanwhile: stays
+//! unmapped ─► read from the memory file ─► blade ─► acknowledged ─► frame needed: far, and out of
+//!                     ▲ touched meanwhile: stays                    the file
 //! touched ─► frame ─► blade ─► verified ─► into the memory file ─► mapped
 //! ```
 //!
@@ -11,13 +11,16 @@
 //! * Whatever could map a page asks the supervisor first (userfaultfd, pages that are missing and
 //!   pages that are not mapped). So a page on its way out cannot change unseen, and one that is
 //!   written back into the file is seen by nobody before it is whole.
-//! * Until the blade has acknowledged a page it is local, and a touch takes it back. Then its word
-//!   says that it is far, and only then does it leave the file.
+//! * Until another page needs its frame, a page that the blade has acknowledged is local, and a
+//!   touch takes it back (`paging::leavers`). The frame is given away at once, so that the page that
+//!   needs it is asked for. What gave it leaves the file afterwards, while the other is on its way:
+//!   then its word says that it is far. If it cannot leave any more, the budget is one frame short,
+//!   and the next page leaves.
 //! * The kernel can write to a frame without a fault: while a device fills a buffer, and as long as
 //!   a buffer is registered with a ring (`frames`). A page that has changed since it was sent
-//!   stays. What a device writes later than that, for a request that began before the page was
-//!   unmapped and that nobody waits for, would be lost: asynchronous direct I/O.
-//! * A page that leaves as it came is on the blade already and leaves at once. What it holds is
+//!   stays. What a device writes after its page has left, for a request that began before the page
+//!   was unmapped and that nobody waits for, would be lost: asynchronous direct I/O.
+//! * A page that leaves as it came is on the blade already, and is not sent. What it holds is
 //!   compared, not whether it was written to: so a device that writes unseen is seen.
 //! * Times are measured: nothing is reserved on a link.
 //! * A page that a thread waits for is asked for at once, and alone. Those that leave, and those
@@ -43,8 +46,8 @@ use std::time::Duration;
 
 use blades::{Blade, PAGE_BYTES, Wanted};
 use paging::blade::{Blade as Places, Content, Token};
+use paging::leavers::Leavers;
 use paging::order::FetchOrder;
-use paging::page::PageIndex;
 use paging::patience::Patience;
 use paging::print::PrintKey;
 
@@ -59,14 +62,6 @@ pub(crate) enum Brought {
     Comes,
     /// It is to come once a frame is free.
     NoFrame,
-}
-
-/// A page on its way out.
-#[derive(Debug, Clone, Copy)]
-struct Leaving {
-    budget: usize,
-    tier: usize,
-    page: PageIndex,
 }
 
 /// A page on its way in.
@@ -89,10 +84,10 @@ pub(crate) struct Far {
     pub(crate) order: Option<FetchOrder>,
     /// The key of fingerprints of pages.
     key: PrintKey,
-    /// Pages have left without a word to the blade: no answer will say that frames are free.
-    left_at_once: bool,
+    /// Pages need not be sent: no answer will say that their frames can be had.
+    has_held: bool,
     /// Pages on their way out.
-    leaving: BTreeMap<Token, Leaving>,
+    leavers: Leavers,
     /// Pages on their way in.
     coming: BTreeMap<Token, Coming>,
     patience: Patience,
@@ -104,9 +99,9 @@ impl Far {
             order,
             places: Places::new(blade.pages()),
             key: new_key(),
-            left_at_once: false,
+            has_held: false,
             blade,
-            leaving: BTreeMap::new(),
+            leavers: Leavers::default(),
             coming: BTreeMap::new(),
             patience: Patience::default(),
         }
@@ -118,14 +113,14 @@ impl Far {
         deadline_ns.map(|at| Duration::from_nanos(at.saturating_sub(now_ns)))
     }
 
-    /// Whether frames are free that nobody has looked at, because their pages left at once.
-    pub(crate) const fn has_left_at_once(&self) -> bool {
-        self.left_at_once
+    /// Whether frames can be had that nobody has looked at, because their pages were not sent.
+    pub(crate) const fn has_held(&self) -> bool {
+        self.has_held
     }
 
-    /// Free frames are looked at from here on.
+    /// Frames that can be had are looked at from here on.
     pub(crate) const fn look(&mut self) {
-        self.left_at_once = false;
+        self.has_held = false;
     }
 
     fn coming_to(&mut self, slot: usize, address: u64) -> Option<&mut Coming> {
@@ -164,10 +159,9 @@ impl Far {
         }
     }
 
-    /// Pages of a budget on their way out of a tier.
+    /// Pages of a budget on their way out of a tier, which have their frames.
     pub(crate) fn leaving_of(&self, budget: usize, tier: usize) -> u32 {
-        let ours = |one: &&Leaving| (one.budget, one.tier) == (budget, tier);
-        u32::try_from(self.leaving.values().filter(ours).count()).unwrap_or(u32::MAX)
+        self.leavers.count((budget, tier))
     }
 }
 

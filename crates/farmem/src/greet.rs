@@ -148,6 +148,7 @@ impl Supervisor<'_> {
     pub(crate) fn retire(&mut self, slot: usize) {
         // What it did since the last look still counts.
         self.drain_events();
+        self.depart_given();
         self.note_peak(slot);
         self.unwatch(slot, 0, ADDRESS_TOP);
         if let Some(budget) = self.people.arenas[slot].as_ref().map(|arena| arena.budget) {

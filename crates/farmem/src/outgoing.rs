@@ -114,11 +114,14 @@ impl Supervisor<'_> {
 
     /// Claims a frame; answers when it is free, in picoseconds of the run. None if there is none,
     /// and none is about to be.
-    pub(crate) fn claim_frame(&self, budget: usize, tier: usize) -> Option<u64> {
+    pub(crate) fn claim_frame(&mut self, budget: usize, tier: usize) -> Option<u64> {
         let lane = self.kernel.tables.lane(budget, tier);
         if lane.free() > 0 {
             lane.credit(-1);
             return Some(0);
+        }
+        if self.is_far() {
+            return self.give_frame(budget, tier).then_some(0);
         }
         self.take_outgoing(budget, tier)
     }

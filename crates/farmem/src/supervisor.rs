@@ -227,6 +227,8 @@ impl<'a> Supervisor<'a> {
             self.call_again()?;
             self.drain_events();
             self.faults.far.iter_mut().for_each(Far::look);
+            // What threads wait for comes before what leaves.
+            self.has_answers_at_once()?;
             self.restore_budgets();
             self.do_chore();
             self.watch_due();
@@ -246,7 +248,7 @@ impl<'a> Supervisor<'a> {
 
     // How long to wait when nothing happens.
     pub(crate) fn patience(&self) -> Option<Duration> {
-        if self.faults.far.as_ref().is_some_and(Far::has_left_at_once) {
+        if self.faults.far.as_ref().is_some_and(Far::has_held) {
             // Whoever waits for a frame can have one.
             return Some(Duration::ZERO);
         }

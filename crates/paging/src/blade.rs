@@ -2,18 +2,19 @@
 //! on its way.
 //!
 //! ```text
-//!           leave: sent           left: is it still leaving?
-//!  local ──────────► on its way out ───────────────────────► far ──► fetch: on its way in
-//!    ▲                     │ touched, freed, moved             │              │
-//!    ├─────────────────────┘                                   │ freed        │ arrived: verified?
-//!    └─────────────────────────────────────────────────────────┴──────────────┘
+//!           leave: sent           left: is it untouched?
+//!  local ──────────► on its way out ────────────────────► far ──► fetch: on its way in
+//!    ▲                     │ touched, freed, moved          │              │
+//!    ├─────────────────────┘                                │ freed        │ arrived: verified?
+//!    └──────────────────────────────────────────────────────┴──────────────┘
 //! ```
 //!
 //! A page has one owner: its frame, until the blade has acknowledged it, and then its place. A copy
 //! that was not acknowledged is no copy.
 //!
-//! A page that has come keeps its place, as a copy. If it leaves with the same fingerprint it is
-//! far at once, and nothing is sent. Copies give way where the blade is full.
+//! A page that has come keeps its place, as a copy, and so does one that was touched on its way
+//! out. If it leaves with the same fingerprint, nothing is sent. Copies give way where the blade is
+//! full.
 //!
 //! # Laws
 //!
@@ -52,8 +53,9 @@ pub struct Content {
 /// How a page leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leave {
-    /// The blade has it already: it is far.
-    Far,
+    /// The blade has it already, and nothing is sent. It is on its way out until its transfer is
+    /// [ended](Blade::left).
+    Held(Token),
     /// It is to be sent to this place.
     Sent(Token, Place),
 }
@@ -73,6 +75,17 @@ pub enum Lost {
     /// It is nothing that was ever sent.
     #[error("its checksum is wrong")]
     Corrupt,
+}
+
+/// What has become of a page since it was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meanwhile {
+    /// It is still on its way out, and holds what was sent.
+    Untouched,
+    /// It was touched, and is local.
+    Touched,
+    /// It was freed or moved.
+    Gone,
 }
 
 /// What becomes of a page that the blade has acknowledged.
@@ -150,8 +163,10 @@ impl Blade {
         debug_assert!(!self.places.contains_key(&key), "a page that is far does not leave");
         if let Some(place) = self.copies.remove(&key) {
             if self.entries[place as usize].content == content {
-                self.places.insert(key, place);
-                return Some(Leave::Far);
+                let token = self.begin(Transfer { key, place, is_out: true });
+                self.vacate(place);
+                self.note_peak();
+                return Some(Leave::Held(token));
             }
             self.vacate(place);
         }
@@ -159,10 +174,14 @@ impl Blade {
         let entry = &mut self.entries[place as usize];
         entry.before = Some(entry.content.sum);
         entry.content = content;
+        self.note_peak();
+        Some(Leave::Sent(self.begin(Transfer { key, place, is_out: true }), place))
+    }
+
+    fn note_peak(&mut self) {
         let used = self.entries.len() - self.free.len();
         let wanted = used.saturating_sub(self.copies.len());
         self.peak = self.peak.max(u32::try_from(wanted).unwrap_or(u32::MAX));
-        Some(Leave::Sent(self.begin(Transfer { key, place, is_out: true }), place))
     }
 
     // A place that nobody has; copies give way.
@@ -181,18 +200,35 @@ impl Blade {
         }
     }
 
-    /// The blade has acknowledged a page, or never will; `is_leaving` says whether its page is
-    /// still on its way out. None if the transfer is no page's way out.
-    pub fn left(&mut self, token: Token, is_leaving: impl FnOnce(Key) -> bool) -> Option<Outcome> {
+    /// The blade has acknowledged a page, whose frame is needed or that is to stay; `meanwhile` says
+    /// what has become of it. None if the transfer is no page's way out.
+    pub fn left(
+        &mut self,
+        token: Token,
+        meanwhile: impl FnOnce(Key) -> Meanwhile,
+    ) -> Option<Outcome> {
         let Transfer { key, place, .. } = self.end(token, true)?;
-        let outcome = if is_leaving(key) {
-            debug_assert!(!self.places.contains_key(&key), "a page that is far does not leave");
-            self.entries[place as usize].pages += 1;
-            self.places.insert(key, place);
-            Outcome::Far(key)
-        } else {
-            self.give_back(place);
-            Outcome::Stays
+        let outcome = match meanwhile(key) {
+            Meanwhile::Untouched => {
+                debug_assert!(!self.places.contains_key(&key), "a page that is far does not leave");
+                // Of an earlier way out that ended later.
+                self.copies.remove(&key).into_iter().for_each(|copy| self.vacate(copy));
+                self.entries[place as usize].pages += 1;
+                self.places.insert(key, place);
+                Outcome::Far(key)
+            }
+            // Another transfer may have made a copy since.
+            Meanwhile::Touched
+                if !self.places.contains_key(&key) && !self.copies.contains_key(&key) =>
+            {
+                self.entries[place as usize].pages += 1;
+                self.copies.insert(key, place);
+                Outcome::Stays
+            }
+            Meanwhile::Touched | Meanwhile::Gone => {
+                self.give_back(place);
+                Outcome::Stays
+            }
         };
         Some(outcome)
     }

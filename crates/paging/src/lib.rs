@@ -6,9 +6,10 @@
 //!
 //! `segments` numbers the pages of a process, `members` sums up the processes of a budget, `turns`
 //! says which of them gives up the next page, `margin` how many frames to keep free, `todo` what of
-//! a process is still to be copied, `blade` where pages are that are far for real, `order` in
-//! which order they were fetched, `patience` how long to look for faults on them, `word` is the
-//! state of a page as the kernel has it, too.
+//! a process is still to be copied, `blade` where pages are that are far for real, `leavers` which
+//! of those on their way there give their frames up next, `order` in which order they were fetched,
+//! `patience` how long to look for faults on them, `word` is the state of a page as the kernel has
+//! it, too.
 //!
 //! All of that is pure: it reads no clock, performs no I/O and needs no privileges, so a trace runs
 //! through the same code as a program does. What knows the kernel is crate `farmem`.
@@ -33,6 +34,7 @@ pub mod turns;
 pub mod word;
 
 pub mod frames;
+pub mod leavers;
 pub mod order;
 pub mod patience;
 pub mod print;

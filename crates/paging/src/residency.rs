@@ -387,7 +387,23 @@ impl Residency {
             admitted: [0; 4],
         };
         child.unpin(PageIndex::new(0), Pages::new(u64::MAX));
+        child.recall();
         child
+    }
+
+    // The order of leaving has only its parent's pages.
+    fn recall(&mut self) {
+        let mut next = 0;
+        while self.leaving > 0
+            && let Some(page) = self.states.next_occupied(next, u32::MAX)
+        {
+            if self.states.get(page) == LEAVING {
+                self.leaving -= 1;
+                self.states.set(page, PROBATION);
+                self.probation.push_front(&mut self.probation_places, page, UNMAPPED);
+            }
+            next = page.get() + 1;
+        }
     }
 
     /// Where `page` is.

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use paging::blade::{Arrival, Blade, Content, Key, Leave, Lost, Outcome, Place, Token};
+use paging::blade::{Arrival, Blade, Content, Key, Leave, Lost, Meanwhile, Outcome, Place, Token};
 use rand_core::Rng as _;
 use rand_pcg::Pcg64Mcg;
 
@@ -40,9 +40,12 @@ const FAULTS: [Fault; 5] =
 enum Step {
     Leaves,
     /// It leaves as it came, and nothing is sent.
-    Kept,
+    Held,
+    Acknowledged,
     Far,
     Rescued,
+    /// The blade has it already.
+    RescuedLate,
     FreedOnItsWayOut,
     MovedOnItsWayOut,
     Fetched,
@@ -54,11 +57,13 @@ enum Step {
     Shared,
 }
 
-const STEPS: [Step; 13] = [
+const STEPS: [Step; 15] = [
     Step::Leaves,
-    Step::Kept,
+    Step::Held,
+    Step::Acknowledged,
     Step::Far,
     Step::Rescued,
+    Step::RescuedLate,
     Step::FreedOnItsWayOut,
     Step::MovedOnItsWayOut,
     Step::Fetched,
@@ -105,6 +110,8 @@ struct World {
     /// What the blade has, as it has it.
     kept: Vec<u64>,
     asked: Vec<Asked>,
+    /// Pages that it has acknowledged, and that have their frames.
+    acknowledged: Vec<(Token, Key)>,
     /// Writes that it repeats later.
     repeats: Vec<(Place, u64)>,
     next: u64,
@@ -131,6 +138,7 @@ impl World {
             pages: BTreeMap::new(),
             kept: vec![0; PLACES as usize],
             asked: Vec::new(),
+            acknowledged: Vec::new(),
             repeats: Vec::new(),
             next: 0,
             met: Met::new(),
@@ -157,7 +165,8 @@ impl World {
         match self.below(20) {
             0..8 => self.touch(key),
             8..12 => self.leave(key),
-            12..18 => return self.answer(),
+            12..16 => return self.answer(),
+            16..18 => self.give_frame(),
             18 => self.free_or_move(key),
             _ => match self.below(6) {
                 0 => self.share(key),
@@ -173,8 +182,16 @@ impl World {
         self.next += 1;
         let holds = self.next;
         match self.pages.get(&key).map(|page| page.state) {
-            None | Some(State::Local | State::Leaving(_)) => {
-                // A page that leaves is taken back.
+            Some(State::Leaving(token)) => {
+                // It is taken back, and not always written to.
+                let is_acknowledged = self.acknowledged.iter().any(|one| one.0 == token);
+                self.meet(if is_acknowledged { Step::RescuedLate } else { Step::Rescued });
+                let is_written = self.below(2) == 0;
+                let page = self.pages.get_mut(&key).expect("it is there");
+                page.state = State::Local;
+                page.holds = if is_written { holds } else { page.holds };
+            }
+            None | Some(State::Local) => {
                 self.pages.insert(key, Page { holds, state: State::Local });
             }
             Some(State::Far) => {
@@ -194,9 +211,10 @@ impl World {
         let holds = page.holds;
         let (token, place) = match self.blade.leave(key, content(holds)) {
             None => return,
-            Some(Leave::Far) => {
-                page.state = State::Far;
-                self.meet(Step::Kept);
+            Some(Leave::Held(token)) => {
+                page.state = State::Leaving(token);
+                self.acknowledged.push((token, key));
+                self.meet(Step::Held);
                 return;
             }
             Some(Leave::Sent(token, place)) => (token, place),
@@ -220,7 +238,8 @@ impl World {
         match writes {
             Some(holds) => {
                 self.write(place, holds);
-                self.acknowledged(token, key);
+                self.acknowledged.push((token, key));
+                self.meet(Step::Acknowledged);
                 Ok(())
             }
             None => self.came(token, key, place),
@@ -243,25 +262,34 @@ impl World {
         }
     }
 
-    fn acknowledged(&mut self, token: Token, key: Key) {
+    // The frame of a page that the blade has is needed.
+    fn give_frame(&mut self) {
+        if self.acknowledged.is_empty() {
+            return;
+        }
+        let at = usize::try_from(self.below(self.acknowledged.len() as u64)).expect("few");
+        let (token, key) = self.acknowledged.swap_remove(at);
         let state = self.pages.get(&key).map(|page| page.state);
-        let leaves = state == Some(State::Leaving(token));
+        let meanwhile = match state {
+            Some(State::Leaving(one)) if one == token => Meanwhile::Untouched,
+            Some(State::Local | State::Leaving(_)) => Meanwhile::Touched,
+            Some(State::Far | State::Coming(_)) | None => Meanwhile::Gone,
+        };
         let outcome = self.blade.left(token, |asked| {
             assert_eq!(asked, key);
-            leaves
+            meanwhile
         });
         match outcome.expect("it was on its way out") {
             Outcome::Far(far) => {
-                assert!(leaves && far == key);
+                assert!(meanwhile == Meanwhile::Untouched && far == key);
                 self.pages.get_mut(&key).expect("it is there").state = State::Far;
                 self.meet(Step::Far);
             }
             Outcome::Stays => {
-                assert!(!leaves);
-                self.meet(match state {
-                    Some(_) => Step::Rescued,
-                    None => Step::FreedOnItsWayOut,
-                });
+                assert_ne!(meanwhile, Meanwhile::Untouched);
+                if state.is_none() {
+                    self.meet(Step::FreedOnItsWayOut);
+                }
             }
         }
     }
@@ -369,6 +397,9 @@ impl World {
     fn end(mut self) -> Result<Met, Lost> {
         while !self.asked.is_empty() {
             self.answer()?;
+        }
+        while !self.acknowledged.is_empty() {
+            self.give_frame();
         }
         assert_eq!(self.blade.under_way(), (0, 0));
         let far = self.pages.values().filter(|page| page.state == State::Far).count();

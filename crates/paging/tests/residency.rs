@@ -268,6 +268,22 @@ fn fork_copies_everything_but_the_pins() {
     }
 }
 
+#[test]
+fn pages_that_leave_a_parent_do_not_leave_its_child_and_can_be_given_up_there() {
+    let mut parent = filled(half_on_probation(PolicyKind::CLOCK, 8), 8);
+    let probed = probe(&mut parent, 3);
+    probed.iter().for_each(|&page| parent.unmapped(page));
+    let mut leaving = Vec::new();
+    assert_eq!(parent.leave_batch(&mut leaving, Pages::new(2)), Pages::new(2));
+    let mut child = parent.clone_for_fork();
+    assert_eq!(child.on_probation(), parent.on_probation());
+    for &page in &leaving {
+        assert_eq!(parent.state(page), PageState::Leaving);
+        assert_eq!(child.state(page), PageState::Probation);
+    }
+    assert_eq!(evict(&mut child, 9).len(), 8, "all can be given up");
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Admit(u32, Admission),

@@ -168,7 +168,7 @@ fn programs_say_what_they_say_natively() {
                where i < 20000) select i, i * 7919 % 10007 as k, printf('row %d', i) as t from n;\
                create index on_k on a(k); select count(*), sum(x.i * y.i % 97), max(x.t || y.t) \
                from a x join a y on x.k = y.k where x.i % 3 = 0;";
-    let perl = "my %h; $h{$_ * 7919 % 100003} = \"v$_\" for 0 .. 20000; my $s = 0; \
+    let perl = "my %h; $h{$_ * 7919 % 100003} = \"v$_\" for 0 .. 9000; my $s = 0; \
                 $s = ($s * 31 + length($h{$_}) + $_) % 1000000007 for sort keys %h; \
                 print \"$s\\n\"";
     let awk = "BEGIN { for (i = 0; i < 20000; i++) a[i] = \"v\" i; s = 0; \

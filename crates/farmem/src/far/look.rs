@@ -33,6 +33,8 @@ use crate::userfault_trap::Touch;
 
 /// Turns between two looks at everything else.
 const TURNS: u32 = 256;
+/// Faults come in bursts: without one for so long, there is time for pages to leave.
+const REST_NS: u64 = 10_000;
 /// Where there are more, others have theirs while one looks.
 const PROCESSORS_FEW: u64 = 2;
 
@@ -40,7 +42,7 @@ impl Supervisor<'_> {
     /// Waits for what comes next, and looks for faults that ask meanwhile.
     pub(crate) fn await_events(&mut self, ready: &mut Vec<Ready>) -> Result<(), RunError> {
         ready.clear();
-        if self.faults.far.is_some() && self.has_answers_at_once()? {
+        if self.has_answers_at_once()? {
             return Ok(());
         }
         let patience = self.patience();
@@ -74,8 +76,14 @@ impl Supervisor<'_> {
         Far::due(self.faults.far.as_ref()?.blade.deadline_ns())
     }
 
-    // Has the blade begin all that it was asked for.
-    fn has_answers_at_once(&mut self) -> Result<bool, RunError> {
+    /// Has the blade begin all that it was asked for. Answers whether some of it is there already.
+    ///
+    /// # Errors
+    /// As [`serve`](Self::serve).
+    pub(crate) fn has_answers_at_once(&mut self) -> Result<bool, RunError> {
+        if self.faults.far.is_none() {
+            return Ok(false);
+        }
         self.faults.far.iter_mut().for_each(|far| far.blade.flush());
         let any = self.serve()?;
         if any {
@@ -108,12 +116,18 @@ impl Supervisor<'_> {
     // Answers whether something else is ready.
     fn look(&mut self, ready: &mut Vec<Ready>) -> Result<bool, RunError> {
         self.can_be_asked();
-        let mut until = sys::clock::monotonic_ns() + self.look_ns();
-        let mut turns = 0_u32;
+        let mut served = sys::clock::monotonic_ns();
+        let mut until = served + self.look_ns();
+        let (mut turns, mut is_owed) = (0_u32, false);
         loop {
             if self.serve()? {
+                served = sys::clock::monotonic_ns();
+                until = served + self.look_ns();
+                is_owed = true;
+            }
+            if is_owed && (!self.has_plenty() || sys::clock::monotonic_ns() > served + REST_NS) {
                 self.restore_budgets();
-                until = sys::clock::monotonic_ns() + self.look_ns();
+                is_owed = false;
             }
             if self.is_needed_elsewhere() || self.fatal.is_some() {
                 break;
@@ -127,7 +141,15 @@ impl Supervisor<'_> {
             }
             std::hint::spin_loop();
         }
+        if is_owed {
+            self.restore_budgets();
+        }
         Ok(!ready.is_empty())
+    }
+
+    // Whether frames for the next faults can be had as it is.
+    fn has_plenty(&self) -> bool {
+        self.faults.far.as_ref().is_some_and(|far| far.leavers.is_plenty())
     }
 
     // Faults may spin from here on: the supervisor is awake, and looks soon.
@@ -152,7 +174,7 @@ impl Supervisor<'_> {
     // Whether others may need this processor to do what this thread waits for.
     fn is_needed_elsewhere(&self) -> bool {
         let Some(far) = &self.faults.far else { return false };
-        let expects = !far.coming.is_empty() || !far.leaving.is_empty();
+        let expects = !far.coming.is_empty() || far.leavers.is_any_sent();
         let drops = || self.people.arenas.iter().flatten().any(|arena| arena.helper.dropping > 0);
         self.processors <= PROCESSORS_FEW && (expects || drops())
     }
@@ -203,15 +225,16 @@ impl Supervisor<'_> {
             return self.send_to_sleep(ask);
         }
         let is_new = matches!(state, State::Absent | State::Remote);
-        if is_new && self.kernel.tables.lane(arena.budget, 0).free() <= 0 {
+        let budget = arena.budget;
+        if is_new && !self.has_frame(budget, 0) {
             // It is not to be among those that wait for a frame twice.
-            self.books.members.short(arena.budget);
+            self.books.members.short(budget);
             return self.send_to_sleep(ask);
         }
         let epoch = self.kernel.tables.epoch_ns().load(Ordering::Relaxed);
         self.touch(Touch {
             slot: ask.slot,
-            budget: arena.budget,
+            budget,
             tier: 0,
             address,
             write: ask.is_write,

@@ -4,15 +4,17 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
 use blades::{Answer, PAGE_BYTES, Wanted};
-use paging::blade::{Arrival, Leave, Outcome, Token};
+use paging::blade::{Arrival, Leave, Meanwhile, Outcome, Token};
+use paging::leavers::Leaver;
 use paging::order::FetchOrder;
 use paging::page::PageIndex;
 use paging::regions::PAGE;
 use paging::word::{State, Word};
 
-use super::{Brought, Coming, Far, Leaving, content, sum};
+use super::{Brought, Coming, Far, content, sum};
 use crate::RunError;
 use crate::arena::Arena;
+use crate::page_table::PageTable;
 use crate::ring::ticket;
 use crate::supervisor::Supervisor;
 use crate::userfault_trap::Touch;
@@ -44,7 +46,7 @@ impl Supervisor<'_> {
     fn send_page(&mut self, slot: usize, tier: usize, page: PageIndex) -> Result<bool, RunError> {
         let Some(arena) = self.people.arenas[slot].as_ref() else { return Ok(true) };
         let Some(far) = self.faults.far.as_mut() else { return Ok(false) };
-        let address = arena.address(page);
+        let (address, lane) = (arena.address(page), (arena.budget, tier));
         let Some(cell) = self.kernel.tables.pages.word(slot, address) else { return Ok(false) };
         let word = Word(cell.load(Ordering::Acquire));
         if word.state() != State::Probation {
@@ -53,20 +55,67 @@ impl Supervisor<'_> {
         let mut bytes = [0; PAGE_BYTES];
         arena.memory.read_at(&mut bytes, address)?;
         let content = content(&bytes, &far.key);
-        let (token, place) = match far.places.leave((slot, address / PAGE), content) {
-            None => return Err(RunError::BladeFull(far.blade.pages())),
-            Some(Leave::Far) => {
-                far.left_at_once = true;
-                cell.store(word.with_state(State::Remote).with_dirty(false).0, Ordering::Release);
-                return self.depart((slot, page), address, tier).map(|()| true);
-            }
-            Some(Leave::Sent(token, place)) => (token, place),
-        };
+        let key = (slot, address / PAGE);
+        let way = far.places.leave(key, content).ok_or(RunError::BladeFull(far.blade.pages()))?;
+        let (Leave::Held(token) | Leave::Sent(token, _)) = way;
         cell.store(word.with_ticket(ticket_of(token)).0, Ordering::Release);
-        far.leaving.insert(token, Leaving { budget: arena.budget, tier, page });
-        far.blade.write(token, place, &bytes);
-        self.written_back((slot, page), address, tier);
+        let leaver = Leaver { token, key, page, lane };
+        match way {
+            Leave::Held(_) => {
+                far.has_held = true;
+                far.leavers.keep(leaver);
+            }
+            Leave::Sent(_, place) => {
+                far.leavers.send(leaver);
+                far.blade.write(token, place, &bytes);
+                self.written_back((slot, page), address, tier);
+            }
+        }
         Ok(true)
+    }
+
+    /// Whether a frame can be had: one that is free, or that a page gives up which the blade has.
+    pub(crate) fn has_frame(&mut self, budget: usize, tier: usize) -> bool {
+        let pages = &self.kernel.tables.pages;
+        let far = self.faults.far.as_mut();
+        let any = |far: &mut Far| far.leavers.any((budget, tier), |one| is_untouched(pages, one));
+        self.kernel.tables.lane(budget, tier).free() > 0 || far.is_some_and(any)
+    }
+
+    /// Has the page that leaves next give its frame away. Answers whether there is one.
+    pub(crate) fn give_frame(&mut self, budget: usize, tier: usize) -> bool {
+        let Some(far) = self.faults.far.as_mut() else { return false };
+        let pages = &self.kernel.tables.pages;
+        far.leavers.give((budget, tier), |one| is_untouched(pages, one))
+    }
+
+    /// Pages that have given their frames away are far, and leave the memory file.
+    pub(crate) fn depart_given(&mut self) {
+        let given = self.faults.far.as_mut().map(|far| far.leavers.take_given());
+        for (leaver, has_given) in given.into_iter().flatten() {
+            match self.depart(leaver) {
+                Ok(true) => {}
+                // Another page has its frame.
+                Ok(false) if has_given => self.lacks_frame(leaver.lane),
+                Ok(false) => {}
+                Err(error) => {
+                    self.fatal.get_or_insert(error);
+                }
+            }
+        }
+    }
+
+    fn lacks_frame(&mut self, (budget, tier): (usize, usize)) {
+        self.kernel.tables.lane(budget, tier).credit(-1);
+        self.books.members.short(budget);
+    }
+
+    /// Makes up for frames that are in use beyond the budget, as far as any can be had.
+    pub(crate) fn make_up(&mut self, budget: usize, tier: usize) {
+        while self.kernel.tables.lane(budget, tier).free() < 0 && self.give_frame(budget, tier) {
+            self.kernel.tables.lane(budget, tier).credit(1);
+            self.depart_given();
+        }
     }
 
     /// The blade has rung, or is to be asked: takes its answers.
@@ -90,71 +139,55 @@ impl Supervisor<'_> {
     fn answered(&mut self, Answer { token, result }: Answer) -> Result<(), RunError> {
         let page = result.map_err(RunError::Blade)?;
         let Some(far) = self.faults.far.as_mut() else { return Ok(()) };
-        match (far.leaving.remove(&token), page) {
-            (Some(leaving), _) => self.acknowledged(token, leaving),
-            (None, Some(bytes)) => self.came(token, &bytes),
-            (None, None) => Ok(()),
+        if let Some((budget, _)) = far.leavers.acknowledged(token) {
+            // The blade has it: its frame can be had.
+            self.books.members.short(budget);
+            return Ok(());
         }
+        page.map_or(Ok(()), |bytes| self.came(token, &bytes))
     }
 
-    // The blade has a page. It is far if nobody has touched it meanwhile.
-    fn acknowledged(
-        &mut self,
-        token: Token,
-        Leaving { tier, page, .. }: Leaving,
-    ) -> Result<(), RunError> {
-        let Some(far) = self.faults.far.as_mut() else { return Ok(()) };
+    // Ends the way out of a page that the blade has: it is far if it is as it was sent.
+    fn depart(&mut self, Leaver { token, page, lane, .. }: Leaver) -> Result<bool, RunError> {
+        let Some(far) = self.faults.far.as_mut() else { return Ok(false) };
         let pages = &self.kernel.tables.pages;
         let sent = far.places.sum_of(token);
         let mut changed = None;
-        let leave = |(slot, number): (usize, u64)| {
-            let Some(cell) = pages.word(slot, number * PAGE) else { return false };
+        let meanwhile = |(slot, number): (usize, u64)| {
+            let arena = self.people.arenas[slot].as_ref();
+            let cell = pages.word(slot, number * PAGE);
+            let (Some(arena), Some(cell)) = (arena, cell) else { return Meanwhile::Gone };
             let word = Word(cell.load(Ordering::Acquire));
             if word.ticket() != Some(ticket_of(token)) {
-                return false;
+                return if word.resident() { Meanwhile::Touched } else { Meanwhile::Gone };
             }
             let mut bytes = [0; PAGE_BYTES];
-            let arena = self.people.arenas[slot].as_ref();
-            let read = arena.map(|arena| arena.memory.read_at(&mut bytes, number * PAGE).is_ok());
-            let is_same = read == Some(true) && Some(sum(&bytes)) == sent;
+            let is_read = arena.memory.read_at(&mut bytes, number * PAGE).is_ok();
+            let is_same = is_read && Some(sum(&bytes)) == sent;
             let state = if is_same { State::Remote } else { State::Local };
             cell.store(word.with_state(state).with_dirty(!is_same).0, Ordering::Release);
             changed = (!is_same).then_some(slot);
-            is_same
+            if is_same { Meanwhile::Untouched } else { Meanwhile::Gone }
         };
-        let outcome = far.places.left(token, leave);
+        let outcome = far.places.left(token, meanwhile);
         if let Some(arena) = changed.and_then(|slot| self.people.arenas[slot].as_mut()) {
             // A device has written to it. It is unmapped, and local.
-            arena.tiers[tier].soft_fault(page);
+            arena.tiers[lane.1].soft_fault(page);
         }
-        match outcome {
-            Some(Outcome::Far((slot, number))) => self.depart((slot, page), number * PAGE, tier),
-            _ => Ok(()),
-        }
-    }
-
-    // A page is far, and its frame free.
-    fn depart(
-        &mut self,
-        (slot, page): (usize, PageIndex),
-        address: u64,
-        tier: usize,
-    ) -> Result<(), RunError> {
+        let Some(Outcome::Far((slot, number))) = outcome else { return Ok(false) };
+        let address = number * PAGE;
         // A child may not have it yet.
         self.preserve(slot, address, address + PAGE);
-        let Some(arena) = self.people.arenas[slot].as_mut() else { return Ok(()) };
+        let Some(arena) = self.people.arenas[slot].as_mut() else { return Ok(true) };
         arena.memory.punch(address, PAGE)?;
         if let Some(order) = self.faults.far.as_mut().and_then(|far| far.order.as_mut()) {
-            order.left((slot, address / PAGE));
+            order.left((slot, number));
         }
-        if arena.tiers[tier].left(page) {
+        if arena.tiers[lane.1].left(page) {
             self.books.totals.evicted();
         }
-        self.kernel.tables.lane(arena.budget, tier).credit(1);
-        let budget = arena.budget;
         self.books.members.touch(slot);
-        self.books.members.short(budget);
-        Ok(())
+        Ok(true)
     }
 
     /// Has a page come that is far, which has a frame; `touch` says what for.
@@ -265,7 +298,7 @@ impl Supervisor<'_> {
             }
             lane.credit(-1);
         }
-        cell.store(word.with_state(State::Fetching).0, Ordering::Release);
+        self.set_word(slot, address, word.with_state(State::Fetching));
         let now = self.now_ns();
         let touch = Touch::of_nobody((slot, budget, tier), address / PAGE * PAGE, now);
         self.fetch_far(touch, Wanted::Now);
@@ -331,6 +364,7 @@ impl Supervisor<'_> {
             }
         }
         far.places.forget((arena.slot, 0), u64::MAX);
+        far.leavers.end(arena.slot);
         self.faults.asks.iter_mut().for_each(|asks| asks.forget(arena.slot));
     }
 
@@ -349,6 +383,13 @@ impl Supervisor<'_> {
         }
     }
 
+    /// Changes the word of a page that has one.
+    pub(crate) fn set_word(&self, slot: usize, address: u64, word: Word) {
+        if let Some(cell) = self.kernel.tables.pages.word(slot, address) {
+            cell.store(word.0, Ordering::Release);
+        }
+    }
+
     fn tgid(&self, slot: usize) -> u32 {
         self.people.arenas[slot].as_ref().map_or(0, |arena| arena.tgid)
     }
@@ -356,4 +397,11 @@ impl Supervisor<'_> {
 
 fn ticket_of(token: Token) -> u32 {
     ticket(u32::try_from(token & u64::from(u32::MAX)).unwrap_or(0))
+}
+
+// Whether nobody has touched a page since it was sent.
+fn is_untouched(pages: &PageTable, leaver: &Leaver) -> bool {
+    let cell = pages.word(leaver.key.0, leaver.key.1 * PAGE);
+    let word = cell.map(|cell| Word(cell.load(Ordering::Acquire)));
+    word.is_some_and(|word| word.ticket() == Some(ticket_of(leaver.token)))
 }

@@ -1,6 +1,6 @@
 //! How the supervisor populates memory, some pages at a time.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use paging::regions::PAGE;
@@ -117,11 +117,12 @@ impl Supervisor<'_> {
             State::Remote => (before.made_local(one.write), FaultKind::Fetch),
             _ => return true,
         };
-        let change =
-            || cell.compare_exchange(before.0, after.0, Ordering::AcqRel, Ordering::Acquire);
+        let change = |cell: &AtomicU32| {
+            cell.compare_exchange(before.0, after.0, Ordering::AcqRel, Ordering::Acquire)
+        };
         let proc = self.kernel.tables.proc(one.slot);
         if kind == FaultKind::FirstTouch && proc.unlimited().load(Ordering::Acquire) != 0 {
-            if change().is_ok() {
+            if change(cell).is_ok() {
                 proc.first_touch_count().fetch_add(1, Ordering::AcqRel);
             }
             return true;
@@ -137,7 +138,8 @@ impl Supervisor<'_> {
             }
             lane.credit(-1);
         }
-        if change().is_err() {
+        let cell = self.kernel.tables.pages.word(one.slot, address);
+        if cell.is_none_or(|cell| change(cell).is_err()) {
             // Somebody has touched it just now.
             lane.credit(1);
             return true;

@@ -245,12 +245,12 @@ impl Supervisor<'_> {
         }
         let Some(free_ps) = self.claim_frame(budget, word.tier()) else { return Ahead::NoFrame };
         if is_far {
-            cell.store(word.with_state(State::Fetching).0, Ordering::Release);
+            self.set_word(slot, address, word.with_state(State::Fetching));
             let place = (slot, budget, word.tier());
             self.fetch_far(Touch::of_nobody(place, address, now), Wanted::Ahead);
             return Ahead::Comes;
         }
-        cell.store(word.with_state(State::Prefetched).0, Ordering::Release);
+        self.set_word(slot, address, word.with_state(State::Prefetched));
         let (_, ready) = self.reserve_fetch(word.tier(), now.max(free_ps / 1000));
         self.faults.waiting.arrivals.insert((slot, address), ready);
         self.log(ahead, FaultKind::Prefetch, 0, ready.saturating_sub(now), 0);
