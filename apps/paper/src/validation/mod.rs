@@ -2,6 +2,7 @@
 
 mod cell;
 mod cells;
+mod programs;
 mod report;
 
 use crate::figure::{Figure, Run};

@@ -30,7 +30,11 @@ fn emulated<'a>(record: &'a Validation, name: &str) -> Option<&'a Emulated> {
 }
 
 fn point((cell, outcome): &Ran) -> Value {
-    let mut point = json!({"program": cell.name, "local": cell.local});
+    let mut point = json!({
+        "program": cell.program.name,
+        "threads": cell.threads,
+        "local": cell.local,
+    });
     match outcome {
         Ok(record) => point["validation"] = json!(record),
         Err(why) => point["failed"] = json!(why),
@@ -46,11 +50,11 @@ fn rows(ran: &[Ran]) -> String {
         let cells = match outcome {
             Ok(record) => told(record),
             Err(why) => {
-                failures += &format!("{} with {} local failed: {why}\n", cell.name, cell.local);
+                failures += &format!("{}, {} local, failed: {why}\n", cell.name(), cell.local);
                 [NONE; 5].map(str::to_owned)
             }
         };
-        let names = [cell.name, cell.local].map(str::to_owned);
+        let names = [cell.name(), cell.local.to_owned()];
         rows.push(names.into_iter().chain(cells).collect());
     }
     format!(
@@ -126,7 +130,7 @@ fn picture(ran: &[Ran]) -> String {
     let bar = |(cell, outcome): &Ran| {
         let plain = emulated(outcome.as_ref().ok()?, "plain")?;
         Some(Bar {
-            name: format!("{}, {}", cell.name, cell.local),
+            name: format!("{}, {}", cell.name(), cell.local),
             parts: vec![plain.ratio.median],
             interval: plain.ratio.ends(),
             text: format!("{:.2}", plain.ratio.median),
@@ -147,13 +151,14 @@ fn picture(ran: &[Ran]) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::cell::Cell;
+    use super::super::programs::PROGRAMS;
     use super::*;
 
     // Cells that end so, plainly and with a profile that is wrong.
     fn ran(ends: &[(Agreement, Agreement)]) -> Vec<Ran> {
         let golden = include_str!("../../../../crates/results/tests/golden/validation.json");
         let record: Validation = results::read(golden).expect("a golden record");
-        let cell = Cell { name: "sort", words: ["", ""], local: "25%" };
+        let cell = Cell { program: &PROGRAMS[0], threads: 1, local: "20%" };
         let of = |&(plain, scaled): &(Agreement, Agreement)| {
             let mut record = record.clone();
             (record.emulated[0].agreement, record.emulated[1].agreement) = (plain, scaled);
@@ -193,7 +198,7 @@ mod tests {
     fn a_cell_that_failed_says_why() {
         let (cell, _) = ran(&[(Agreement::Agrees, Agreement::Differs)]).remove(0);
         let report = report(&[(cell, Err("no such program".to_owned()))]);
-        assert!(report.table.contains("sort with 25% local failed: no such program"));
+        assert!(report.table.contains("sort, 1 thread, 20% local, failed: no such program"));
         assert_eq!(report.points[0]["failed"], "no such program");
     }
 }
