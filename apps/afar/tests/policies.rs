@@ -109,11 +109,19 @@ fn write_backs_take_their_time_on_the_link() {
 fn what_is_written_after_a_read_is_written_back() {
     const ROUNDS: u64 = 6;
     for trap in TRAPS {
-        for (mode, least, most) in
-            [("write", ROUNDS * PAGES * 9 / 10, u64::MAX), ("read", 0, PAGES)]
-        {
-            let what = format!("rewrites-{mode}-{trap}");
-            let flags = ["--local", "2MiB", "--rtt", "20us"];
+        let (all, none) = ((ROUNDS * PAGES * 9 / 10, u64::MAX), (0, PAGES));
+        let changed = ["--rtt", "20us", "--write-back", "changed"];
+        for (mode, link, (least, most)) in [
+            ("write", &["--rtt", "20us"][..], all),
+            ("read", &["--rtt", "20us"], none),
+            ("restore", &["--rtt", "20us"], all),
+            // What was put back has not changed, and a blade is not sent it.
+            ("write", &changed, all),
+            ("restore", &changed, none),
+            ("restore", &["--far", "memory:64MiB"], none),
+        ] {
+            let what = format!("rewrites-{mode}-{}-{trap}", link.join("-").replace(':', "-"));
+            let flags = [&["--local", "2MiB"], link].concat();
             let arguments = [mode.to_owned()];
             let ran = run_program("rewrites", trap, &flags, &arguments, &what);
             let Some((figures, _)) = ran else { continue };

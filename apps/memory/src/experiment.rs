@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use console::{Class, Classed};
-use farmem::{BudgetScope, EngineKind, RunConfig, TIERS_MAX, Tier, TrapKind};
+use farmem::{BudgetScope, RunConfig, TIERS_MAX, Tier, TrapKind};
 use measure::{
-    Bytes, Calibration, DelayProfile, Duration, Fraction, LinkConfig, LinkMode, LocalSize, Params,
-    ProfileError, ShareOf, TierParams,
+    Bytes, Calibration, DelayProfile, Duration, EngineKind, Fraction, LinkConfig, LinkMode,
+    LocalSize, Params, ProfileError, ShareOf, TierParams,
 };
 use paging::write_back::WriteBack;
 use paging::{PolicyKind, Prefetch};
@@ -162,7 +162,7 @@ impl Experiment {
             Some(ShareOf::Peak) => return Err(UsageError::OfPeak),
             Some(ShareOf::Bytes(bytes)) => Some(bytes),
         };
-        let (mode, policy) = preset(flags)?;
+        let (mode, policy, write_back) = preset(flags)?;
         let mut tiers = vec![Tier {
             name: DEFAULT_TIER.to_owned(),
             local: Some(local),
@@ -194,11 +194,7 @@ impl Experiment {
             policy,
             prefetch: flags.prefetch,
             in_flight: flags.in_flight,
-            // DiME's FIFO takes a page's frame without a delay for what was written to it.
-            write_back: match flags.like {
-                Some(Like::Dime) => WriteBack::Ignored,
-                Some(Like::Gao) | None => WriteBack::Charged,
-            },
+            write_back,
             seed: flags.seed,
             engine: flags.engine,
             page_cluster: flags.page_cluster,
@@ -290,12 +286,12 @@ impl Experiment {
                 Mechanism::Swap => "kernel".to_owned(),
             },
             in_flight_pages: self.in_flight,
-            write_back: match (mechanism, self.write_back) {
-                (Mechanism::Arena(_) | Mechanism::Spinning, WriteBack::Charged) => {
-                    "charged".to_owned()
-                }
-                (Mechanism::Swap, _) | (_, WriteBack::Ignored) => "free".to_owned(),
-            },
+            write_back: match mechanism {
+                Mechanism::Swap => WriteBack::Free,
+                Mechanism::Arena(_) | Mechanism::Spinning => self.write_back,
+            }
+            .name()
+            .to_owned(),
             page_cluster: match mechanism {
                 Mechanism::Arena(_) | Mechanism::Spinning => None,
                 Mechanism::Swap => self.page_cluster.or_else(page_cluster),
@@ -336,6 +332,7 @@ fn check_engine(flags: &RunFlags) -> Result<(), UsageError> {
         ("--like dime", flags.like == Some(Like::Dime), KERNEL),
         ("--prefetch", flags.prefetch != Prefetch::None, "the kernel reads ahead: --page-cluster"),
         ("--in-flight", flags.in_flight.is_some(), "the kernel writes pages when it likes"),
+        ("--write-back", flags.write_back.is_some(), "the kernel writes pages when it likes"),
         ("--tier", !flags.tiers.is_empty(), "all swap space lies behind one link"),
         ("--trap", flags.trap != Trap::Auto, "the kernel handles the faults"),
         (
@@ -403,34 +400,35 @@ fn far(flags: &RunFlags) -> Result<Option<Far>, UsageError> {
 }
 
 /// What `--like` stands for, unless a flag says otherwise.
-fn preset(flags: &RunFlags) -> Result<(LinkMode, PolicyKind), UsageError> {
-    let (name, mode, policy) = match flags.like {
+fn preset(flags: &RunFlags) -> Result<(LinkMode, PolicyKind, WriteBack), UsageError> {
+    let (preset, mode, policy, write_back) = match flags.like {
         None => {
             let mode = flags.link.unwrap_or_default();
-            return Ok((mode, flags.policy.unwrap_or(PolicyKind::CLOCK)));
+            let write_back = match flags.far.is_empty() {
+                true => flags.write_back.unwrap_or_default(),
+                // A blade is sent what it does not have.
+                false => WriteBack::Changed,
+            };
+            return Ok((mode, flags.policy.unwrap_or(PolicyKind::CLOCK), write_back));
         }
         Some(Like::Dime) if flags.rtt.is_some() => return Err(UsageError::DimeRoundTrip),
         Some(Like::Gao) if flags.one_way.is_some() => return Err(UsageError::GaoOneWay),
-        Some(Like::Dime) => ("dime", LinkMode::PerFault, PolicyKind::FIFO),
-        Some(Like::Gao) => ("gao", LinkMode::FullDuplex, PolicyKind::CLOCK),
+        // It takes a page's frame without a delay for what was written to it.
+        Some(Like::Dime) => ("dime", LinkMode::PerFault, PolicyKind::FIFO, WriteBack::Free),
+        Some(Like::Gao) => ("gao", LinkMode::FullDuplex, PolicyKind::CLOCK, WriteBack::Written),
     };
+    let contradicts = |flag, wanted, given| UsageError::Like { preset, flag, wanted, given };
     if let Some(given) = flags.link.filter(|&given| given != mode) {
-        return Err(UsageError::Like {
-            preset: name,
-            flag: "link",
-            wanted: if mode == LinkMode::PerFault { "per-fault" } else { "full-duplex" },
-            given: given.to_string(),
-        });
+        let wanted = if mode == LinkMode::PerFault { "per-fault" } else { "full-duplex" };
+        return Err(contradicts("link", wanted, given.to_string()));
     }
     if let Some(given) = flags.policy.filter(|&given| given != policy) {
-        return Err(UsageError::Like {
-            preset: name,
-            flag: "policy",
-            wanted: policy.name(),
-            given: given.to_string(),
-        });
+        return Err(contradicts("policy", policy.name(), given.to_string()));
     }
-    Ok((mode, policy))
+    if let Some(given) = flags.write_back.filter(|&given| given != write_back) {
+        return Err(contradicts("write-back", write_back.name(), given.name().to_owned()));
+    }
+    Ok((mode, policy, write_back))
 }
 
 fn rtt(flags: &RunFlags) -> Result<Duration, UsageError> {
@@ -500,7 +498,11 @@ pub(crate) mod tests {
         assert_eq!(resolve("--like dime").unwrap().policy, PolicyKind::FIFO);
         let writes = ["--like dime", "--like gao", ""].map(|flags| resolve(flags).unwrap());
         let writes = writes.map(|experiment| experiment.write_back);
-        assert_eq!(writes, [WriteBack::Ignored, WriteBack::Charged, WriteBack::Charged]);
+        assert_eq!(writes, [WriteBack::Free, WriteBack::Written, WriteBack::Written]);
+        let far = resolve("--far memory:1MiB").unwrap();
+        assert_eq!(far.write_back, WriteBack::Changed);
+        assert!(resolve("--like dime --write-back written").is_err());
+        assert!(resolve("--like dime --write-back free").is_ok());
         assert_eq!(resolve("--like gao").unwrap().policy, PolicyKind::CLOCK);
     }
 

@@ -7,9 +7,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use console::{Class, Classed};
+use measure::EngineKind;
 use rustix::fs::Access;
-
-use farmem::EngineKind;
 
 /// Scripts whose interpreter is a script, as many as the kernel follows (exec_binprm).
 const SCRIPTS_MAX: usize = 5;

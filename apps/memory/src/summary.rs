@@ -141,8 +141,10 @@ fn link(params: &Params, figures: &Figures) -> String {
             text.push_str(" (a delay, no bound: more may move than the bandwidth allows)");
         }
     }
-    if params.write_back == "free" {
-        text.push_str("; pages are written back without a delay");
+    match params.write_back.as_str() {
+        "free" => text.push_str("; pages are written back without a delay"),
+        "changed" => text.push_str("; pages are written back that have changed"),
+        _ => {}
     }
     for tier in &params.tiers {
         let _infallible = write!(text, "; {}: rtt {}", tier.name, Duration::from_ns(tier.rtt_ns));

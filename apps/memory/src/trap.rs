@@ -1,7 +1,8 @@
 //! Which trap a run uses, and why.
 
 use console::{Class, Classed};
-use farmem::{EngineKind, TrapKind};
+use farmem::TrapKind;
+use measure::EngineKind;
 use swap::Obstacle;
 
 use crate::demand::budget;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use experiment::noise::Tolerance;
-use measure::{Duration, Fraction, LinkMode, LocalSize, ShareOf};
+use measure::{Duration, EngineKind, Fraction, LinkMode, LocalSize, ShareOf};
 use paging::PolicyKind;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
@@ -11,7 +11,6 @@ use serde::{Deserialize, Deserializer};
 use console::terminal;
 use document::toml_text;
 use document::{Bandwidth, delay};
-use farmem::EngineKind;
 
 /// The axes, in the order in which tables show them.
 pub(crate) const AXES: [&str; 9] =

@@ -87,7 +87,8 @@ pub struct RunConfig {
     pub prefetch: Prefetch,
     /// Pages that are leaving at a time, at most; `None` for [`batch`] alone.
     pub in_flight: Option<u64>,
-    /// Whether pages that are written back use the link; if not, their frames are free at once.
+    /// Which pages use the link when they leave; frames of others are free at once. Pages that are
+    /// far for real are sent if they have changed.
     pub write_back: WriteBack,
     /// Share of local memory unmapped to see whether it is used; `None` for the policy's default.
     pub probation: Option<Fraction>,

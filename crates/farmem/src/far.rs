@@ -1,8 +1,8 @@
 //! Memory that is far for real: pages leave for a blade, and come back from it.
 //!
 //! ```text
-//! unmapped ─► read from the memory file ─► blade ─► acknowledged ─► frame needed: far, and out of
-//!                     ▲ touched meanwhile: stays                    the file
+//! unmapped ─► read from the memory file ─► blade ─► acknowledged ─► frame needed: far
+//!                     ▲ touched meanwhile: stays
 //! touched ─► frame ─► blade ─► verified ─► into the memory file ─► mapped
 //! ```
 //!
@@ -12,8 +12,8 @@
 //!   pages that are not mapped). So a page on its way out cannot change unseen, and one that is
 //!   written back into the file is seen by nobody before it is whole.
 //! * Until another page needs its frame, a page that the blade has acknowledged is local, and a
-//!   touch takes it back (`paging::leavers`). The frame is given away at once, so that the page that
-//!   needs it is asked for. What gave it leaves the file afterwards, while the other is on its way:
+//!   touch takes it back (`paging::leavers`). The frame is given away at once, so that the page
+//!   which needs it is asked for. What gave it leaves the file afterwards, while the other comes:
 //!   then its word says that it is far. If it cannot leave any more, the budget is one frame short,
 //!   and the next page leaves.
 //! * The kernel can write to a frame without a fault: while a device fills a buffer, and as long as
@@ -167,7 +167,7 @@ impl Far {
 
 /// What stands for the bytes of a page.
 // That nobody knows.
-fn new_key() -> PrintKey {
+pub(crate) fn new_key() -> PrintKey {
     let mut bytes = [0; PAGE_BYTES];
     sys::random::fill(&mut bytes);
     PrintKey::new(&bytes, sys::random::number())

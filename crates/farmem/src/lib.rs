@@ -47,10 +47,8 @@ mod greet;
 mod images;
 mod inherit;
 mod inject;
-mod kind;
 mod lanes;
 mod last_words;
-mod latencies;
 mod layout;
 mod leave;
 pub mod link;
@@ -87,8 +85,6 @@ pub use config::{
     BPF_BUDGET_MIN, BPF_DELAY_MAX_NS, BudgetScope, RunConfig, Tier, TrapKind, batch, pack_name,
 };
 pub use error::RunError;
-pub use kind::{EngineKind, ParseEngineError};
-pub use latencies::Latencies;
 pub use layout::{PROCS_MAX, TIERS_MAX};
 pub use report::{Observer, Outcome, Retune, Silent, Snapshot};
 pub use shared::{FaultEvent, FaultKind};

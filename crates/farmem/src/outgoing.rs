@@ -14,8 +14,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 
+use blades::PAGE_BYTES;
 use measure::Pages;
-use paging::regions::runs;
+use paging::regions::{PAGE, runs};
 use paging::word::{State, Word};
 use paging::write_back::WriteBack;
 use paging::{PageIndex, PageState};
@@ -156,9 +157,8 @@ impl Supervisor<'_> {
                 Some(before) => {
                     let arena = self.people.arenas[slot].as_ref();
                     let before = arena.map_or(before, |arena| arena.with_writes(address, before));
-                    let is_dirty = before.dirty();
-                    going.push(((slot, page), address, is_dirty));
-                    if is_dirty && !before.write_fetched() {
+                    going.push(((slot, page), address, before.dirty()));
+                    if before.dirty() && !before.write_fetched() {
                         unprotected.entry(slot).or_default().push(address);
                     }
                 }
@@ -169,11 +169,21 @@ impl Supervisor<'_> {
             self.people.arenas[slot].as_ref().inspect(|arena| self.protect(arena, addresses));
         }
         for ((slot, page), address, is_dirty) in going {
+            let is_dirty = is_dirty && self.has_changed(slot, address);
             if !self.enlist((slot, page), address, lane, is_dirty) {
                 self.stays_in(slot, lane.1, page);
             }
         }
         slots.into_iter().for_each(|slot| self.tally(slot));
+    }
+
+    // Whether what a page holds is to be sent. Who writes to it from now on finds it unmapped.
+    fn has_changed(&mut self, slot: usize, address: u64) -> bool {
+        let Some(sent) = self.faults.sent.as_mut() else { return true };
+        let mut bytes = [0; PAGE_BYTES];
+        let arena = self.people.arenas[slot].as_ref();
+        let read = arena.map(|arena| arena.memory.read_at(&mut bytes, address).is_ok());
+        read != Some(true) || sent.changes((slot, address / PAGE), &bytes)
     }
 
     /// As [`stays`](Self::stays), of the process in `slot`.
@@ -242,8 +252,8 @@ impl Supervisor<'_> {
         if cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, issue).is_err() {
             return false;
         }
-        let is_charged = is_dirty && self.config.write_back == WriteBack::Charged;
-        let free_ps = if is_charged { self.reserve_write_back(tier) } else { 0 };
+        let takes_time = is_dirty && self.config.write_back != WriteBack::Free;
+        let free_ps = if takes_time { self.reserve_write_back(tier) } else { 0 };
         let entry = self.ring(node).entry(number);
         entry.page.store(reference, Ordering::Relaxed);
         entry.outcome.store(0, Ordering::Relaxed);

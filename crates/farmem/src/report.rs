@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use measure::{
-    BitsPerSec, BudgetHeld, Bytes, Carried, Duration, FaultCounts, Figures, ImageSummary, LinkUse,
-    LocalSize, Loss, MechanismTime, PAGE_BYTES, RunResults, Spins, StallCounts,
+    BitsPerSec, BudgetHeld, Bytes, Carried, Duration, FaultCounts, FaultTimes, Figures,
+    ImageSummary, LinkUse, LocalSize, Loss, MechanismTime, PAGE_BYTES, RunResults, Spins,
+    StallCounts,
 };
 use paging::order::Ended;
 use paging::reuse::Touches;
@@ -13,7 +14,6 @@ use sys::process::Change;
 
 use super::config::Tier;
 use super::lanes::Lane;
-use super::latencies::Latencies;
 use super::ring::OUTGOING_MAX;
 use super::shared::{FaultEvent, FaultKind};
 
@@ -126,7 +126,7 @@ pub(crate) struct Totals {
     evict_count: u64,
     /// By tier.
     carried: Vec<Carried>,
-    latencies: Latencies,
+    latencies: FaultTimes,
     budget: BudgetHeld,
     excess_pages: u64,
     /// At the end.
@@ -167,7 +167,7 @@ impl Totals {
             stopped: false,
             evict_count: 0,
             carried: Vec::new(),
-            latencies: Latencies::default(),
+            latencies: FaultTimes::default(),
             budget: BudgetHeld { held: true, ..BudgetHeld::default() },
             excess_pages: 0,
             images: Vec::new(),

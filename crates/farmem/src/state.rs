@@ -5,6 +5,7 @@ use std::fs::{File, OpenOptions};
 
 use paging::members::Members;
 use paging::reuse::Sampler;
+use paging::write_back::Sent;
 use sys::bpf::Doorbell;
 use sys::event::{Poll, Timer};
 use sys::seccomp::{Listener, Notification};
@@ -112,6 +113,8 @@ pub(crate) struct Faults {
     pub(crate) waiting: Waiting,
     /// If pages are far for real.
     pub(crate) far: Option<Far>,
+    /// If pages that have not changed are not written back, in a run that emulates.
+    pub(crate) sent: Option<Sent>,
     /// If faults spin while they wait for such a page.
     pub(crate) asks: Option<Asks>,
     /// Pages fetched ahead whose words have a time of arrival: that time, slot, address.

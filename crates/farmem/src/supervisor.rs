@@ -23,6 +23,7 @@ use blades::Blade;
 use paging::FetchOrder;
 use paging::members::Members;
 use paging::reuse::Sampler;
+use paging::write_back::{Sent, WriteBack};
 use sys::bpf::ProcessorBell;
 use sys::event::{Poll, Ready, Signals, Timer};
 use sys::process::{Change, Life, Spawned};
@@ -33,7 +34,7 @@ use super::chores::Chores;
 use super::config::{RunConfig, TrapKind};
 use super::ends::Ends;
 use super::events::Scan;
-use super::far::Far;
+use super::far::{Far, new_key};
 use super::layout::PROCS_MAX;
 use super::report::{Observer, Outcome, Snapshot, Totals};
 use super::signal::{self, SIGCONT, SIGKILL};
@@ -192,6 +193,8 @@ impl<'a> Supervisor<'a> {
             }
         }
         self.write_links();
+        let compares = self.faults.far.is_none() && self.config.write_back == WriteBack::Changed;
+        self.faults.sent = compares.then(|| Sent::new(new_key()));
         self.books.totals.only_measures = self.faults.far.is_some();
         self.books.totals.open_accounts(&self.config.tiers);
         let page = self.config.tiers[0].link.bandwidth;

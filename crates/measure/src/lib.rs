@@ -28,6 +28,8 @@ mod profile;
 mod carried;
 mod conservation;
 mod coverage;
+mod engine;
+mod fault_times;
 mod histogram;
 mod load;
 mod run;
@@ -38,7 +40,9 @@ pub use conservation::LinkUse;
 pub use coverage::{
     COVERAGE_BOUND, Coverage, ImageSummary, Invalid, InvalidKind, Loss, MEMORY_SMALL, judge,
 };
+pub use engine::{EngineKind, ParseEngineError};
 pub use error::{ParseError, Quantity};
+pub use fault_times::FaultTimes;
 pub use figures::{
     BudgetHeld, FaultCounts, FaultLatency, Figures, MechanismTime, Remembered, Spins, StallCounts,
 };

@@ -151,7 +151,7 @@ pub struct Params {
     /// chose, by the size of local memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_flight_pages: Option<u64>,
-    /// Whether pages that are written back use the link: charged or free.
+    /// Which pages use the link when they leave: written, changed or free (none).
     pub write_back: String,
     /// What the kernel reads ahead when it swaps, as `vm.page-cluster`: 2 to this power pages;
     /// `None` with an engine that does not swap.
@@ -432,7 +432,7 @@ mod tests {
             policy: "clock".to_owned(),
             prefetch: "none".to_owned(),
             in_flight_pages: None,
-            write_back: "charged".to_owned(),
+            write_back: "written".to_owned(),
             page_cluster: None,
             budget_scope: "tree".to_owned(),
             tiers: vec![TierParams {

@@ -200,8 +200,8 @@ impl Blade {
         }
     }
 
-    /// The blade has acknowledged a page, whose frame is needed or that is to stay; `meanwhile` says
-    /// what has become of it. None if the transfer is no page's way out.
+    /// The blade has acknowledged a page, whose frame is needed or that is to stay; `meanwhile`
+    /// says what has become of it. None if the transfer is no page's way out.
     pub fn left(
         &mut self,
         token: Token,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use measure::{
-    BudgetHeld, Bytes, Carried, Duration, FaultCounts, Figures, ImageSummary, LinkUse,
+    BudgetHeld, Bytes, Carried, Duration, FaultCounts, FaultTimes, Figures, ImageSummary, LinkUse,
     MechanismTime, PAGE_BYTES, RunResults, StallCounts,
 };
 use sys::group::Group;
@@ -12,13 +12,13 @@ use sys::process::Change;
 use crate::SwapConfig;
 use crate::budget::Footprint;
 use crate::tables::{Counts, SwapEvent};
-use farmem::{Latencies, Outcome, Snapshot};
+use farmem::{Outcome, Snapshot};
 use sys::usage::name_of;
 
 /// Counts and histograms of a run.
 pub(crate) struct Totals {
     start_ns: u64,
-    latencies: Latencies,
+    latencies: FaultTimes,
     budget: BudgetHeld,
     excess: u64,
     batch: u64,
@@ -32,7 +32,7 @@ impl Totals {
     pub(crate) fn new() -> Self {
         Self {
             start_ns: sys::clock::monotonic_ns(),
-            latencies: Latencies::default(),
+            latencies: FaultTimes::default(),
             budget: BudgetHeld { held: true, ..BudgetHeld::default() },
             excess: 0,
             batch: batch_bytes(),

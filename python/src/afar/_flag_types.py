@@ -42,6 +42,7 @@ class RunFlags(TypedDict, total=False):
     bandwidth: Rate
     link: Text
     in_flight: Number
+    write_back: Text
     profile: Path
     far: Texts
     replicas: Text

@@ -23,6 +23,7 @@ FLAGS: Dict[str, Dict[str, Tuple[str, str]]] = {
         "bandwidth": ("--bandwidth", "RATE"),
         "link": ("--link", "MODE"),
         "in_flight": ("--in-flight", "PAGES"),
+        "write_back": ("--write-back", "WHICH"),
         "profile": ("--profile", "FILE"),
         "far": ("--far", "URI[,URI]..."),
         "replicas": ("--replicas", "COPIES"),

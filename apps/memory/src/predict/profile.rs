@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 
 use console::{Failure, Progress};
-use farmem::{BudgetScope, EngineKind, Outcome, RunConfig, Supervisor, Tier, TrapKind};
-use measure::{Duration, Fraction, LinkConfig, LinkMode, LocalSize};
+use farmem::{BudgetScope, Outcome, RunConfig, Supervisor, Tier, TrapKind};
+use measure::{Duration, EngineKind, Fraction, LinkConfig, LinkMode, LocalSize};
 use paging::reuse::{SamplerConfig, Touches};
 use paging::write_back::WriteBack;
 use paging::{PolicyKind, Prefetch};

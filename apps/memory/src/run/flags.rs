@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use farmem::EngineKind;
-use measure::{Duration, LinkMode, LocalSize, Run, RunResults, ShareOf};
+use measure::{Duration, EngineKind, LinkMode, LocalSize, Run, RunResults, ShareOf};
+use paging::write_back::WriteBack;
 use paging::{PolicyKind, Prefetch};
 
 use crate::calibrate::Known;
@@ -82,6 +82,13 @@ pub struct RunFlags {
     /// [default: a thirty-second of local memory, 120 at most]
     #[arg(long, value_name = "PAGES", value_parser = in_flight(), help_heading = LINK)]
     pub(crate) in_flight: Option<u64>,
+
+    /// Which pages use the link when they leave: written, those that the program wrote to, as a
+    /// kernel does it; changed, those that hold something else than far memory has, as --far does
+    /// it; free, none [default: written]
+    #[arg(long, value_name = "WHICH", value_parser = write_back(), help_heading = LINK)]
+    #[arg(conflicts_with = "far")]
+    pub(crate) write_back: Option<WriteBack>,
 
     /// Completion times to draw from, in place of --rtt: lines of bytes,microseconds
     #[arg(long, value_name = "FILE", help_heading = LINK)]
@@ -301,6 +308,13 @@ fn spin_max(text: &str) -> Result<Duration, String> {
 
 fn replicas() -> impl TypedValueParser<Value = u8> {
     clap::value_parser!(u8).range(1..=8)
+}
+
+fn write_back() -> impl TypedValueParser<Value = WriteBack> {
+    PossibleValuesParser::new(WriteBack::ALL.map(WriteBack::name)).map(|name| {
+        let named = WriteBack::ALL.into_iter().find(|one| one.name() == name);
+        named.expect("it is one of them")
+    })
 }
 
 fn in_flight() -> impl TypedValueParser<Value = u64> {

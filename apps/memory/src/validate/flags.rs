@@ -20,7 +20,7 @@ pub(crate) struct ValidateFlags {
     #[arg(value_delimiter = ',', help_heading = HEADING, group = "blade")]
     #[arg(conflicts_with_all = [
         "far", "rtt", "one_way", "bandwidth", "link", "like", "tiers", "record",
-        "engine", "page_cluster", "no_calibrate", "calibrated", "dry_run",
+        "engine", "page_cluster", "no_calibrate", "calibrated", "dry_run", "write_back",
     ])]
     pub(crate) uris: Vec<FarUri>,
 
@@ -36,7 +36,8 @@ pub(crate) struct ValidateFlags {
 
     /// With --validate, and without --profile: emulate also with one thing changed, to see whether
     /// it matters: mean (each fetch takes the mean), scaled (each takes 1.25 times as long), waits
-    /// (threads sleep instead of spinning, or spin)
+    /// (threads sleep instead of spinning, or spin), dirty-bits (pages are written back that were
+    /// written to, changed or not), free-writes (no page is)
     #[arg(long, value_name = "WHAT[,WHAT]...", value_enum, value_delimiter = ',')]
     #[arg(requires = "uris", conflicts_with = "profile", help_heading = HEADING)]
     pub(crate) ablate: Vec<Ablation>,
@@ -55,6 +56,10 @@ pub(crate) enum Ablation {
     Scaled,
     /// Threads sleep instead of spinning, or spin
     Waits,
+    /// Pages are written back that were written to, changed or not
+    DirtyBits,
+    /// No page is written back
+    FreeWrites,
 }
 
 impl Ablation {
@@ -64,6 +69,8 @@ impl Ablation {
             Self::Mean => "mean",
             Self::Scaled => "scaled",
             Self::Waits => "waits",
+            Self::DirtyBits => "dirty-bits",
+            Self::FreeWrites => "free-writes",
         }
     }
 }

@@ -219,7 +219,8 @@ fn calibrate(runs: &Runs<'_>, kind: Kind, wait: Wait, fetches: &Fetches) -> Resu
     let measured = || fetches.times.profile(kind.shape(), fetches.unseen_ns);
     let text = runs.given.clone().unwrap_or_else(measured).to_csv();
     fs::write(&profile, text).map_err(failed)?;
-    let emulation = Emulation { wait, profile, calibrated: None };
+    let write_back = kind.write_back();
+    let emulation = Emulation { wait, write_back, profile, calibrated: None };
     runs.emulations.borrow_mut().insert(name, emulation.clone());
     let once = runs.once(kind, runs.flags.seed.wrapping_add(1))?;
     let calibrated = runs.directory.join(format!("{name}-calibrated.json"));

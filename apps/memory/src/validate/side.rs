@@ -14,6 +14,7 @@ use ::experiment::noise::{Noise, Reading, Tolerance};
 use ::experiment::{Measured, least_disturbed};
 use launch::{Child, Waited};
 use measure::{Calibration, DelayProfile, Duration, Figures, LocalSize, Run, ShareOf};
+use paging::write_back::WriteBack;
 use results::validity;
 use sys::event::Signals;
 
@@ -49,6 +50,7 @@ pub(super) enum Kind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Emulation {
     pub(super) wait: Wait,
+    pub(super) write_back: WriteBack,
     pub(super) profile: PathBuf,
     /// The record of a run whose calibration this one takes.
     pub(super) calibrated: Option<PathBuf>,
@@ -109,6 +111,15 @@ impl Kind {
             Self::Emulated(Some(Ablation::Mean)) => Shape::Mean,
             Self::Emulated(Some(Ablation::Scaled)) => Shape::Scaled,
             _ => Shape::AsMeasured,
+        }
+    }
+
+    /// What of it is written back; to a blade it is what has changed.
+    pub(super) const fn write_back(self) -> WriteBack {
+        match self {
+            Self::Emulated(Some(Ablation::DirtyBits)) => WriteBack::Written,
+            Self::Emulated(Some(Ablation::FreeWrites)) => WriteBack::Free,
+            _ => WriteBack::Changed,
         }
     }
 
@@ -335,6 +346,7 @@ fn emulated(how: &Emulation) -> Vec<OsString> {
     };
     words.some("--trap", Some(trap.to_owned()));
     words.flag("--allow-below-floor", true);
+    words.some("--write-back", Some(how.write_back.name().to_owned()));
     words.0.extend(["--profile".into(), how.profile.clone().into()]);
     if let Some(record) = &how.calibrated {
         words.0.extend(["--calibrated".into(), record.clone().into()]);
@@ -384,8 +396,10 @@ mod tests {
         assert_eq!(text(shared(&flags, 9)), format!("{same} --seed 9"));
         let far = "--far memory:1048576 --replicas 1 --spin-max 30000ns --trap bpf";
         assert_eq!(text(real(&flags)), far);
-        let how = Emulation { wait: Wait::Sleep, profile: "p.csv".into(), calibrated: None };
-        let words = "--trap userfaultfd --allow-below-floor --profile p.csv";
+        let write_back = Kind::Emulated(None).write_back();
+        let (wait, profile) = (Wait::Sleep, "p.csv".into());
+        let how = Emulation { wait, write_back, profile, calibrated: None };
+        let words = "--trap userfaultfd --allow-below-floor --write-back changed --profile p.csv";
         assert_eq!(text(emulated(&how)), words);
     }
 
@@ -395,5 +409,8 @@ mod tests {
         assert_eq!(waits.wait(Wait::Spin), Wait::Sleep);
         assert_eq!(waits.wait(Wait::Sleep), Wait::Spin);
         assert_eq!(Kind::Emulated(None).wait(Wait::Sleep), Wait::Sleep);
+        let of = |ablation| Kind::Emulated(Some(ablation)).write_back();
+        let ways = [Ablation::DirtyBits, Ablation::FreeWrites, Ablation::Mean].map(of);
+        assert_eq!(ways, [WriteBack::Written, WriteBack::Free, WriteBack::Changed]);
     }
 }

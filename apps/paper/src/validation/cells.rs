@@ -30,11 +30,14 @@ const BLADE: &str = "memory:1GiB";
 const QUICK_STEP: usize = 5;
 /// The directory of what programs read.
 const DATA: &str = "data";
+/// What is changed to see whether it matters.
+const ABLATIONS: &str = "scaled,dirty-bits,free-writes";
 const LOCALS: [&str; 3] = ["20%", "35%", "50%"];
 
-const NOT_IN_IT: &str = "Redis, Java and Python keep more than a tenth of their memory local as it \
-                         is (stacks, data of\nlibraries), in all runs alike. Not in it: other machines, and a processor that is kept as busy in \
-                         emulated runs as a target and its host keep it in real ones";
+const NOT_IN_IT: &str = "\
+Redis, Java and Python keep more than a tenth of their memory local as it is (stacks, data of
+libraries), in all runs alike. Not in it: other machines, and a processor that is kept as busy in
+emulated runs as a target and its host keep it in real ones";
 
 /// Runs them; `None` if it was interrupted before anything was known.
 ///
@@ -117,7 +120,7 @@ fn cells(is_quick: bool) -> Vec<Cell> {
 }
 
 const fn repetitions(is_quick: bool) -> u32 {
-    if is_quick { 5 } else { 9 }
+    if is_quick { 5 } else { 7 }
 }
 
 // Nothing if it was interrupted.
@@ -165,7 +168,7 @@ fn command(options: &Options, cell: Cell, uri: &str) -> Command {
     let mut command = launch::afar();
     let count = repetitions(options.quick).to_string();
     command.args(["run", "--quiet", "--validate", uri, "--local", cell.local]);
-    command.args(["--repetitions", &count, "--ablate", "scaled"]);
+    command.args(["--repetitions", &count, "--ablate", ABLATIONS]);
     let is_allowed = options.allow_unmanaged || cell.program.is_small;
     command.args(is_allowed.then_some("--allow-unmanaged"));
     command

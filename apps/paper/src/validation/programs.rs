@@ -103,9 +103,9 @@ const REDIS: &str = "cd \"$1\"; rm -f socket; redis-server --port 0 --unixsocket
                      {threads} >/dev/null & until test -S socket; do sleep 0.01; done; redis-cli \
                      -s socket --pipe <\"$2\"; redis-cli -s socket shutdown nosave; wait";
 const SQL: &str = "pragma threads = {threads}; pragma temp_store = memory; \
-                   create table a as with recursive n(i) as (select 0 union all select i + 1 from n \
-                   where i < {rows}) select i, i * 7919 % 100003 as k, printf('row %d of many that \
-                   are as long', i) as t from n; create index on_k on a(k); \
+                   create table a as with recursive n(i) as (select 0 union all select i + 1 from \
+                   n where i < {rows}) select i, i * 7919 % 100003 as k, printf('row %d of many \
+                   that are as long', i) as t from n; create index on_k on a(k); \
                    select count(*), sum(length(t)) from (select t from a order by t, k);";
 const JAVA: &str = "java -Xms16m -Xmx16m -XX:+UseParallelGC -XX:CICompilerCount=2 \
                     -XX:TieredStopAtLevel=1";
@@ -153,14 +153,11 @@ fn split(text: &str, further: &[&str]) -> Vec<String> {
 pub(super) fn prepare(directory: &Path) -> Result<(), ReproduceError> {
     let failed = |source| ReproduceError::Directory { path: directory.to_owned(), source };
     fs::create_dir_all(directory).map_err(failed)?;
-    let files: [(&str, fn() -> String); 4] = [
-        ("sort-quick.txt", || lines(64 << 10)),
-        ("sort.txt", || lines(192 << 10)),
-        ("redis-quick.txt", || requests(3_000)),
-        ("redis.txt", || requests(8_000)),
-    ];
-    for (name, text) in files {
-        write_new(&directory.join(name), text).map_err(failed)?;
+    for (name, count) in [("sort-quick.txt", 64 << 10), ("sort.txt", 192 << 10)] {
+        write_new(&directory.join(name), || lines(count)).map_err(failed)?;
+    }
+    for (name, keys) in [("redis-quick.txt", 3_000), ("redis.txt", 8_000)] {
+        write_new(&directory.join(name), || requests(keys)).map_err(failed)?;
     }
     let class = directory.join("Churn.class");
     if class.is_file() || crate::programs::check(&[("javac", "")]).is_err() {

@@ -16,6 +16,7 @@ use crate::RunError;
 use crate::arena::Arena;
 use crate::page_table::PageTable;
 use crate::ring::ticket;
+use crate::state::Faults;
 use crate::supervisor::Supervisor;
 use crate::userfault_trap::Touch;
 
@@ -347,13 +348,14 @@ impl Supervisor<'_> {
 
     /// The contents of a range are gone.
     pub(crate) fn forget_far(&mut self, slot: usize, start: u64, end: u64) {
-        if let Some(far) = self.faults.far.as_mut() {
-            far.places.forget((slot, start / PAGE), (end - start) / PAGE);
-        }
+        let (first, count) = ((slot, start / PAGE), (end - start) / PAGE);
+        self.faults.far.iter_mut().for_each(|far| far.places.forget(first, count));
+        self.faults.sent.iter_mut().for_each(|sent| sent.forget(first, count));
     }
 
     /// A process has ended: what it had is gone, and nobody waits for what is on its way to it.
     pub(crate) fn retire_far(&mut self, arena: &Arena) {
+        self.faults.sent.iter_mut().for_each(|sent| sent.forget((arena.slot, 0), u64::MAX));
         let Some(far) = self.faults.far.as_mut() else { return };
         far.order.iter_mut().for_each(|order| order.ends(arena.slot));
         let coming = far.coming.values().map(|coming| &coming.touch);
@@ -370,17 +372,24 @@ impl Supervisor<'_> {
 
     /// A child has what of its parent is far, and nothing of it where it is to find zeros.
     pub(crate) fn share_far(&mut self, parent: usize, child: &Arena) {
-        let Some(far) = self.faults.far.as_mut() else { return };
+        let Faults { far, sent, .. } = &mut self.faults;
+        let pages = &self.kernel.tables.pages;
+        let is_far = |page: u64| {
+            let cell = pages.word(parent, page * PAGE);
+            cell.is_some_and(|cell| Word(cell.load(Ordering::Acquire)).state() == State::Remote)
+        };
         for (start, end) in child.managed() {
-            far.places.share((parent, start / PAGE), child.slot, (end - start) / PAGE);
+            let (first, count) = ((parent, start / PAGE), (end - start) / PAGE);
+            far.iter_mut().for_each(|far| far.places.share(first, child.slot, count));
+            sent.iter_mut().for_each(|sent| sent.share(first, child.slot, count, is_far));
         }
     }
 
     /// A region has moved.
     pub(crate) fn move_far(&mut self, slot: usize, from: u64, to: u64, bytes: u64) {
-        if let Some(far) = self.faults.far.as_mut() {
-            far.places.rename((slot, from / PAGE), to / PAGE, bytes / PAGE);
-        }
+        let (first, to, count) = ((slot, from / PAGE), to / PAGE, bytes / PAGE);
+        self.faults.far.iter_mut().for_each(|far| far.places.rename(first, to, count));
+        self.faults.sent.iter_mut().for_each(|sent| sent.rename(first, to, count));
     }
 
     /// Changes the word of a page that has one.

@@ -1,23 +1,23 @@
 //! How long fetches took, and the parts of that.
 
-use measure::{Duration, FaultLatency, Histogram};
+use crate::{Duration, FaultLatency, Histogram};
 
 /// What fetches took, and what that was made of.
-pub struct Latencies {
+pub struct FaultTimes {
     total: Histogram,
     wait: Histogram,
     overhead: Histogram,
     requested: Histogram,
 }
 
-impl Default for Latencies {
+impl Default for FaultTimes {
     fn default() -> Self {
         let [total, wait, overhead, requested] = [(); 4].map(|()| Histogram::new());
         Self { total, wait, overhead, requested }
     }
 }
 
-impl Latencies {
+impl FaultTimes {
     /// A fetch, in nanoseconds; no total if its end was not seen.
     pub fn record(&mut self, total_ns: Option<u64>, wait_ns: u32, requested_ns: u32) {
         let requested_ns = u64::from(requested_ns);
