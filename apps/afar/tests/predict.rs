@@ -163,3 +163,22 @@ fn bad_input_is_one_sentence() {
         assert_eq!(ended.stderr.trim_end().lines().count(), 1, "{}", ended.stderr);
     }
 }
+
+/// What is measured after the program has ended is interrupted as it is: by Ctrl-C, at once.
+#[test]
+fn an_interrupted_measurement_ends() {
+    if !usable("bpf", "an_interrupted_measurement_ends") {
+        return;
+    }
+    let record = scratch("interrupted.reuse");
+    let _old = std::fs::remove_file(&record);
+    let (afar, path) = (env!("CARGO_BIN_EXE_afar"), record.to_str().expect("a plain path"));
+    let program = [afar, "workload", "sort", "--size", "8MiB"];
+    let words = [&[afar, "predict", "--record", path, "--"][..], &program].concat();
+    let mut running = Launch::new(words).start();
+    running.wait_for("measurement 2 of");
+    running.signal("INT");
+    let ended = running.wait().expect(130, "it was interrupted while it measured");
+    ended.leaves_nothing("an interrupted prediction");
+    assert!(!record.exists(), "there is no prediction, and half of a record is none");
+}

@@ -196,6 +196,21 @@ impl AsFd for Signals {
     }
 }
 
+/// Has the calling thread take signals again that [`Signals::receive`] has blocked in it, as it
+/// took them before; those that have come meanwhile and were not received, at once.
+#[expect(unsafe_code, reason = "signal masks have no safe wrapper")]
+pub fn take_again(signals: &[i32]) {
+    // SAFETY: `set` is initialised by sigemptyset before use, and a local.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        for &signal in signals {
+            libc::sigaddset(&raw mut set, signal);
+        }
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
+    }
+}
+
 /// Does something that may start threads which are never to take a signal of this process: one that
 /// a thread takes which does not wait for it is lost to who does.
 #[expect(unsafe_code, reason = "signal masks have no safe wrapper")]

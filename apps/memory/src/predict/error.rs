@@ -18,6 +18,8 @@ pub(crate) enum PredictError {
          written", path.display()
     )]
     NoProfile { path: PathBuf },
+    #[error("interrupted; there is no prediction")]
+    Interrupted,
     #[error("{program} ended with {end}, so what it did says nothing; mend it first")]
     Failed { program: String, end: String },
     #[error(
@@ -37,6 +39,7 @@ impl Classed for PredictError {
     fn class(&self) -> Class {
         match self {
             Self::Invalid(_) => Class::Invalid,
+            Self::Interrupted => Class::Interrupted,
             Self::Failed { .. } | Self::Nothing { .. } => Class::Failed,
             _ => Class::Usage,
         }

@@ -114,6 +114,7 @@ fn policy() -> impl TypedValueParser<Value = PolicyKind> {
     PossibleValuesParser::new(names).try_map(|name| name.parse::<PolicyKind>())
 }
 
+/// Reads how transfers share the link.
 fn link() -> impl TypedValueParser<Value = LinkMode> {
     PossibleValuesParser::new(["full-duplex", "half-duplex", "per-fault"])
         .try_map(|name| name.parse::<LinkMode>())

@@ -9,6 +9,7 @@ use paging::reuse::{SamplerConfig, Touches};
 use paging::write_back::WriteBack;
 use paging::{PolicyKind, Prefetch};
 use results::prediction::Facts;
+use sys::event::{SIGHUP, SIGINT, SIGTERM};
 use sys::process::Change;
 
 use super::PredictError;
@@ -76,6 +77,9 @@ pub(super) fn watch(words: &[OsString], allow_unmanaged: bool) -> Result<Profile
         .and_then(Supervisor::run)
         .map_err(RunFailed::from)?;
     drop(watch);
+    // The engine has taken them for its program, which has ended: what is measured from here on
+    // ends as any command does.
+    sys::event::take_again(&[SIGHUP, SIGINT, SIGTERM]);
     let program: Vec<String> =
         words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let name = program.first().cloned().unwrap_or_default();
@@ -85,6 +89,7 @@ pub(super) fn watch(words: &[OsString], allow_unmanaged: bool) -> Result<Profile
     let end = match change {
         Change::Exited(0) => None,
         Change::Exited(status) => Some(format!("status {status}")),
+        Change::Killed(SIGINT) => return Err(PredictError::Interrupted.into()),
         Change::Killed(signal) => Some(format!("signal {signal}")),
         Change::Stopped { .. } => None,
     };
