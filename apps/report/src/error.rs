@@ -14,9 +14,9 @@ pub(crate) enum ReportError {
     Source(#[from] SourceError),
     #[error("--bound {0}: give a share above 0 with its sign, such as 5%")]
     Bound(String),
-    #[error("--compare: give two records of the same kind, not {0}")]
+    #[error("--compare: give two records of the same kind, or up to 26, not {0}")]
     Count(usize),
-    #[error("--compare: {} is a {one} record and {} a {other} record; give two of the same kind",
+    #[error("--compare: {} is a {one} record and {} a {other} record; give those of one kind",
         paths[0].display(), paths[1].display())]
     Kinds { paths: [PathBuf; 2], one: &'static str, other: &'static str },
     #[error(transparent)]

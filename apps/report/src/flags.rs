@@ -51,7 +51,7 @@ pub struct ReportFlags {
     #[arg(help_heading = OUTPUT)]
     pub(crate) format: Format,
 
-    /// Compare two records of the same kind, figure by figure
+    /// Compare records of the same kind with the first of them, figure by figure
     #[arg(long)]
     #[arg(help_heading = ANSWER)]
     pub(crate) compare: bool,

@@ -100,7 +100,7 @@ pub fn report(flags: &ReportFlags, of_sweep: OfSweep<'_>) -> Result<ExitCode, Fa
 }
 
 fn read(flags: &ReportFlags, bound: f64, of_sweep: OfSweep<'_>) -> Result<Report, ReportError> {
-    if flags.compare && flags.records.len() != 2 {
+    if flags.compare && !(2..=compare::LETTERS.len()).contains(&flags.records.len()) {
         return Err(ReportError::Count(flags.records.len()));
     }
     let mut sections = Vec::new();
@@ -109,13 +109,16 @@ fn read(flags: &ReportFlags, bound: f64, of_sweep: OfSweep<'_>) -> Result<Report
         sections.push((path.display().to_string(), section));
     }
     if flags.compare {
-        let [(one, first), (other, second)] = [&sections[0], &sections[1]];
-        if first.kind != second.kind {
-            let paths = [flags.records[0].clone(), flags.records[1].clone()];
-            return Err(ReportError::Kinds { paths, one: first.kind, other: second.kind });
+        let kind = sections[0].1.kind;
+        if let Some(at) = sections.iter().position(|(_, section)| section.kind != kind) {
+            let paths = [flags.records[0].clone(), flags.records[at].clone()];
+            return Err(ReportError::Kinds { paths, one: kind, other: sections[at].1.kind });
         }
-        let compared = compare::section([one, other], [first, second]);
-        sections.insert(0, (format!("{one} and {other}"), compared));
+        let records: Vec<_> =
+            sections.iter().map(|(name, section)| (name.as_str(), section)).collect();
+        let names: Vec<&str> = records.iter().map(|(name, _)| *name).collect();
+        let compared = (names.join(" and "), compare::section(&records));
+        sections.insert(0, compared);
     }
     sections.extend(predicted::against(&sections));
     for (_, section) in &mut sections {

@@ -87,6 +87,7 @@ fn beside_none(round: &LoopRound) -> String {
     }
 }
 
+/// The slowdown and completion times of each round, as a picture with its table.
 fn rounds(rounds: &[LoopRound], bound: f64) -> Picture {
     let head = [
         "round",

@@ -170,7 +170,10 @@ fn two_records_are_compared_figure_by_figure() {
     assert!(same.contains("no difference that the intervals show"));
     let sweep = made::findings(&directory);
     refused(&["--compare", text(&one), text(&sweep)], "is a load record and");
-    refused(&["--compare", text(&one)], "--compare: give two records of the same kind, not 1");
+    refused(
+        &["--compare", text(&one)],
+        "--compare: give two records of the same kind, or up to 26, not 1",
+    );
 }
 
 fn refused(words: &[&str], wanted: &str) {

@@ -89,6 +89,7 @@ fn turn(one: &Sensitivity) -> Option<String> {
     }
 }
 
+/// What each way to have flash costs, by its parts, as bars.
 fn costs(bill: &Bill) -> Picture {
     let parts =
         ["servers with flash", "pool of flash", "servers without"].map(str::to_owned).to_vec();
