@@ -9,6 +9,12 @@ use std::process::Command;
 use support::{installed, open_scratch};
 
 const AFAR: &str = env!("CARGO_BIN_EXE_afar");
+/// The image's first stage has what builds the program; its second gets what that has installed.
+const IMAGE: [&str; 3] = [
+    "RUN scripts/install-deps build",
+    "RUN DESTDIR=/out scripts/install /usr/local",
+    "COPY --from=build /out/usr/local /usr/local",
+];
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 /// What there is beside the program.
 const PLACES: [&str; 9] = [
@@ -130,4 +136,26 @@ fn packages_have_the_same_and_the_debug_information() {
     assert_eq!(prints(&program, &["--version"]), prints(Path::new(AFAR), &["--version"]));
     assert!(directory.join("afar-dbgsym/usr/lib/debug/usr/bin/afar.debug").exists());
     fs::remove_dir_all(&directory).expect("it is ours");
+}
+
+/// What can be said of an image without building one: its steps are those that are tried above,
+/// with a Rust that is new enough, and without what was built outside.
+#[test]
+fn an_image_is_made_of_the_same_steps() {
+    let read = |name: &str| fs::read_to_string(Path::new(ROOT).join(name)).expect(name);
+    let recipe = read("Containerfile");
+    for step in IMAGE {
+        assert_eq!(recipe.lines().filter(|line| *line == step).count(), 1, "{step}");
+    }
+    let base = recipe.lines().find_map(|line| line.split_once("/rust:")).expect("a base").1;
+    let rust = base.split('-').next().expect("a version");
+    let deps = read("scripts/install-deps");
+    let needed = deps.lines().find_map(|line| line.strip_prefix("RUST_MINIMUM="));
+    assert_eq!(Some(rust), needed, "the Rust of the image, and that of scripts/install-deps");
+    // A program of a later Debian does not start on an earlier one.
+    let debian = base.split(['-', ' ']).nth(1).expect("a Debian");
+    assert!(recipe.contains(&format!("/debian:{debian}-slim")), "{recipe}");
+    for list in [".containerignore", ".dockerignore"] {
+        assert!(read(list).lines().any(|line| line == "target"), "{list}");
+    }
 }

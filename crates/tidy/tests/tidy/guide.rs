@@ -5,6 +5,7 @@
 //! | length | README.md is a way in, not a reference |
 //! | page | each command of the table in apps/afar has a page of the guide, named in its title |
 //! | link | README.md and docs: what a link leads to is there |
+//! | book | each page of docs is in docs/SUMMARY.md, the order of the book |
 //! | flag | README.md and the guide: each flag of an afar command line is a field of some flags |
 
 use std::collections::BTreeSet;
@@ -15,6 +16,7 @@ use crate::tree::Tree;
 const README: &str = "README.md";
 const README_LINES: usize = 120;
 const GUIDE: &str = "docs/guide/";
+const BOOK: &str = "docs/SUMMARY.md";
 /// The table of commands, and those that are for packagers or afar itself.
 const COMMANDS: &str = "apps/afar/src/main.rs";
 const HIDDEN: [&str; 5] = ["probe", "keep", "point", "man", "completions"];
@@ -33,6 +35,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
         let remedy = format!("`afar {command}` has no page: begin one in {GUIDE} with its name");
         findings.push(Finding::new(COMMANDS, 1, "guide page", remedy));
     }
+    findings.extend(beside_the_book(tree.texts.iter().map(|file| (&*file.path, &*file.text))));
     let files: BTreeSet<&str> = tree.texts.iter().map(|file| file.path.as_str()).collect();
     let fields = fields(tree);
     for file in &tree.texts {
@@ -62,6 +65,20 @@ fn is_titled(titles: &[&str], command: &str) -> bool {
         let words: Vec<&str> = title.split(|c: char| !c.is_alphanumeric()).collect();
         words.windows(2).any(|pair| pair == ["afar", command])
     })
+}
+
+/// Pages that the book leaves out. What it names and is not there is a lost link.
+fn beside_the_book<'a>(texts: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> Vec<Finding> {
+    let book = texts.clone().find(|(path, _)| *path == BOOK).map_or("", |(_, text)| text);
+    let named: BTreeSet<&str> =
+        book.split("](").skip(1).filter_map(|rest| rest.split(')').next()).collect();
+    let is_page = |path: &&str| path.ends_with(".md") && *path != BOOK;
+    let pages = texts.map(|(path, _)| path).filter(is_page);
+    let pages = pages.filter_map(|path| path.strip_prefix("docs/"));
+    pages
+        .filter(|page| !named.contains(page))
+        .map(|page| Finding::new(BOOK, 1, "guide book", format!("add a line for {page}")))
+        .collect()
 }
 
 /// Links to files, from the directory of the page.
@@ -146,6 +163,19 @@ mod tests {
         assert_eq!(commands(table), ["run"]);
         assert!(is_titled(&["# afar sweep and afar run"], "run"));
         assert!(!is_titled(&["# afar sweep: run it"], "run"));
+    }
+
+    #[test]
+    fn a_page_beside_the_book_is_found() {
+        let texts = [
+            (BOOK, "- [a](guide/a.md)\n- [glossary](glossary.md)\n"),
+            ("docs/guide/a.md", ""),
+            ("docs/glossary.md", ""),
+            ("README.md", ""),
+        ];
+        assert_eq!(beside_the_book(texts.iter().copied()), []);
+        let more = texts.iter().copied().chain([("docs/guide/b.md", "")]);
+        assert!(beside_the_book(more)[0].to_string().ends_with("add a line for guide/b.md"));
     }
 
     #[test]
