@@ -14,7 +14,8 @@ pub(crate) fn missing(sweep: &Sweep) -> Option<(&'static str, &str)> {
     named.find(|(_, name)| !is_there(name))
 }
 
-// Afar itself always is, and of a name with a placeholder nobody knows before the run.
+// Whether a program of this name can be started. afar itself always can; whether a name with a
+// placeholder can, nobody knows before the run.
 fn is_there(name: &str) -> bool {
     if name == "afar" || name.contains('{') {
         return true;

@@ -220,7 +220,8 @@ impl Supervisor<'_> {
             || super::link::delays(&self.config.tiers[tier].link)
     }
 
-    // Has a batch of pages leaving, and others unmapped in their place; `short` faults have no
+    // Starts to evict pages of a budget's tier, until `batch` of them are on their way, and unmaps
+    // those that are to be evicted next, to see whether they are used; `short` faults have no
     // frame.
     fn refill(&mut self, budget: usize, tier: usize, (batch, short): (u64, u64)) {
         // Those whose pages have left or were touched since the budgets were looked at.

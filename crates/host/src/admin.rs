@@ -246,6 +246,7 @@ impl AdminQueue {
         }
     }
 
+    // Asks the controller to tell what happens next (Asynchronous Event Request); does not wait.
     fn wait_for_event(&mut self) -> Result<(), HostError> {
         let request = submission(Command::Admin(Admin::AsyncEventRequest), 0, Data::None);
         self.wire.request_event(&request)

@@ -252,7 +252,7 @@ impl Reservations {
     }
 }
 
-// Base 7.5.
+// What a Reservation Register command asks for, by its action field RREGA (Base 7.5).
 const fn registration(
     action: u8,
     ignores_key: bool,
@@ -267,7 +267,8 @@ const fn registration(
     }
 }
 
-// Base 7.4. What others have under way cannot be aborted: it is with a device already.
+// What a Reservation Acquire command asks for, by its action field RACQA (Base 7.4). What others
+// have under way cannot be aborted: it is with a device already.
 const fn acquisition(action: u8, kind: Kind, [known, key]: [u64; 2]) -> Result<Action, Status> {
     match action {
         0 => Ok(Action::Reserve { known, kind }),

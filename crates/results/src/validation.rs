@@ -140,7 +140,7 @@ impl Agreement {
         }
     }
 
-    /// In words.
+    /// The verdict as tables and pages show it.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {

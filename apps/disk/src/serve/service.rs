@@ -18,12 +18,12 @@ pub(super) fn listening() -> Result<Vec<TcpListener>, ServeError> {
     sockets.collect::<Result<_, _>>().map_err(ServeError::Inherited)
 }
 
-/// Hosts can connect.
+/// Tells the service manager that hosts can connect.
 pub(super) fn is_ready() {
     tell(NotifyState::Ready);
 }
 
-/// It ends what is under way, and itself.
+/// Tells the service manager that the target ends what is under way, and then itself.
 pub(super) fn is_stopping() {
     tell(NotifyState::Stopping);
 }

@@ -14,7 +14,7 @@ const PYTHON_REMEDY: &str = "install python3 and its module duckdb, or give anot
 const REDIS_REMEDY: &str = "install it: apt-get install redis-server";
 const MEMCACHED_REMEDY: &str = "install it: apt-get install memcached";
 
-/// Becomes Python with the query; answers why it did not.
+/// Replaces this process with Python, which runs the query (execve); returns only if that failed.
 pub(crate) fn sql(flags: &SqlFlags) -> WorkloadError {
     let query = match flags.query {
         Query::Aggregation => "2a",

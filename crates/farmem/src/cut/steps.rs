@@ -159,6 +159,8 @@ impl Supervisor<'_> {
         }
     }
 
+    // Has the helper freeze the next portions of memory, until it is busy with one or all are
+    // frozen; then the cut goes on.
     fn go_on_freezing(&mut self, slot: usize) {
         let Some(arena) = self.people.arenas[slot].as_mut() else {
             return;

@@ -86,6 +86,7 @@ impl InitiatorConfig {
         }
     }
 
+    // How both ends prove who they are; nothing for a URI without a user.
     fn chap(&self, uri: &IscsiUri) -> Result<Option<Chap>, HostError> {
         let missing = |of: &str| HostError::Protocol {
             operation: "log in to the target",

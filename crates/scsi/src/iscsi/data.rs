@@ -280,7 +280,7 @@ impl Session {
         Window { max_cmd_sn: window.max_cmd_sn.wrapping_add(more), ..window }
     }
 
-    /// Appends all data of a command with what goes around it; it has ended well.
+    /// Appends all data of a command that has ended well, as Data-In PDUs with headers and digests.
     pub fn send_data(&mut self, task: Task, data: &[u8], about_bytes: u64, out: &mut Vec<u8>) {
         let digests =
             self.connection_of(task).map_or_else(Digests::default, |number| self.digests(number));

@@ -49,6 +49,7 @@ impl View for Look<'_> {
         health
     }
 
+    // The only ANA group: all namespaces are reached by this portal alike.
     fn ana_groups(&self) -> (Vec<AnaGroup>, u64) {
         let (state, change_count) = self.entrance.portal.state();
         let (id, namespaces) = (self.ana_group, self.namespaces());
