@@ -134,6 +134,13 @@ fn write(
         true => String::new(),
         false => output::text(ready, curve),
     };
+    // What was there before is worth more than rows and lines of nothing.
+    let has_points = !curve.points.is_empty();
+    let files = Files {
+        csv: files.csv.filter(|_| has_points),
+        svg: files.svg.filter(|_| has_points),
+        json: files.json.filter(|_| has_points || curve.closed.is_some()),
+    };
     console::answer(text, vec![(files.csv, &csv), (files.svg, &svg), (files.json, &json)])
 }
 
