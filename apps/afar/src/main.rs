@@ -14,6 +14,7 @@ mod point;
 #[cfg(test)]
 mod python;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -63,18 +64,29 @@ struct Cli {
 
 fn main() -> ExitCode {
     let began = Instant::now();
-    let Cli { command, speech } = match Cli::try_parse() {
+    let Cli { command, speech } = match Cli::try_parse_from(asked(std::env::args_os())) {
         Ok(cli) => cli,
         Err(error) => return not_parsed(&error),
     };
     speech.hold();
     let status = command.execute().unwrap_or_else(|failure| {
-        terminal::say(&format!("{} {failure}\n", wrong(&format!("afar {}:", command.name()))));
+        let name = usage::name(&Cli::command());
+        terminal::say(&format!("{} {failure}\n", wrong(&format!("{name}:"))));
         failure.class().into()
     });
     let name = command.name();
     terminal::detail(|| format!("{name} took {:.3} s", began.elapsed().as_secs_f64()));
     status
+}
+
+/// `afar help run` is `afar run --help`: there is no command of that name.
+fn asked(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut words: Vec<OsString> = words.collect();
+    if words.get(1).is_some_and(|word| word == "help") {
+        words.remove(1);
+        words.push("--help".into());
+    }
+    words
 }
 
 /// Sections of a page may be of the directory of a sweep, which only `afar sweep` can read.

@@ -482,8 +482,8 @@ fn what_a_sweep_cannot_be_is_bad_usage() {
     let cases: [(&[&str], &str); 6] = [
         (&["null:", "--sweep=fast"], "--sweep=fast: give rates"),
         (&["null:", "--sweep=1k,,2k"], "--sweep=1k,,2k: give rates"),
-        (&["null:", "--sweep", "--rate-iops", "5k"], "cannot be used with"),
-        (&["null:", "--sweep", "--verify"], "cannot be used with"),
+        (&["null:", "--sweep", "--rate-iops", "5k"], "exclude each other"),
+        (&["null:", "--sweep", "--verify"], "exclude each other"),
         (&["null:", "--csv", "x.csv"], "--sweep"),
         (&[job.name(), "--sweep"], "--sweep is for a load without a job file"),
     ];

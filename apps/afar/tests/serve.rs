@@ -395,7 +395,7 @@ fn what_cannot_be_is_said_in_one_sentence() {
         (&["top", "127.0.0.1:1", "--once"], 1, "Connection refused"),
         (&["top", "--interval", "1ms"], 2, "at least 100ms"),
         (&["discover", "127.0.0.1:1"], 1, "Connection refused"),
-        (&["discover", "127.0.0.1:1", "--host", ""], 2, "1 to 223 bytes"),
+        (&["discover", "127.0.0.1:1", "--host", ""], 2, "223 bytes at most"),
         (&["discover"], 2, "is missing"),
     ];
     for (words, status, reason) in cases {

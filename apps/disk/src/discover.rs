@@ -8,20 +8,19 @@ use std::process::ExitCode;
 use console::{Class, Classed, Failure, Output};
 use host::initiator::{IscsiUri, discover as ask_targets};
 use host::{HostConfig, HostError, discover as ask};
-use nvme::Nqn;
 use nvme::log::DiscoveryPage;
 use scsi::iscsi::{Digests, TargetRecord};
 use serde_json::json;
 
 use crate::discover::flags::DiscoverFlags;
 use crate::serve::with_port;
-use client::{InitiatorError, initiator};
+use client::{HostNameError, InitiatorError, host_name, initiator};
 
 /// What cannot be found out.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DiscoverError {
-    #[error("--host {0}: an NQN has 1 to 223 bytes; give another")]
-    Host(String),
+    #[error(transparent)]
+    Host(#[from] HostNameError),
     #[error(transparent)]
     Initiator(#[from] InitiatorError),
     #[error("{address}: {source}{}", source.remedy())]
@@ -52,8 +51,8 @@ pub fn discover(flags: &DiscoverFlags) -> Result<ExitCode, Failure> {
     if let Some(portal) = flags.address.strip_prefix(ISCSI) {
         return discover_targets(portal, flags, json);
     }
-    let nobody = || DiscoverError::Host(flags.host.clone());
-    let host = Nqn::new(&flags.host).ok_or_else(nobody)?;
+    flags.initiator.fit(&[&flags.address]).map_err(DiscoverError::from)?;
+    let host = host_name(&flags.host).map_err(DiscoverError::from)?;
     let address = with_port(&flags.address, PORT);
     let page = ask(&address, &HostConfig::named(host))
         .map_err(|source| DiscoverError::Target { address: address.clone(), source })?;
@@ -71,6 +70,7 @@ fn discover_targets(
         Some((user, address)) => (Some(user.to_owned()), address),
         None => (None, portal.trim_end_matches('/')),
     };
+    flags.initiator.fit(&[&flags.address]).map_err(DiscoverError::from)?;
     let portal = IscsiUri::portal(user, with_port(address, ISCSI_PORT));
     let config = initiator(&flags.initiator, &portal, Digests::default());
     let config = config.map_err(DiscoverError::from)?;
@@ -168,6 +168,7 @@ fn to_table(page: &DiscoveryPage) -> String {
 
 #[cfg(test)]
 mod tests {
+    use nvme::Nqn;
     use nvme::log::FoundEntry;
 
     use super::*;

@@ -170,7 +170,7 @@ fn capability(name: &str, error: &sys::Error) -> Lack {
     let remedy = if is_root() {
         contained(name)
     } else {
-        "run afar as root, or with the capabilities that README.md names".to_owned()
+        "run afar as root, or with CAP_BPF, CAP_PERFMON, CAP_SYS_NICE and CAP_SYS_PTRACE".to_owned()
     };
     Lack { found: format!("no CAP_{name}: {error}"), remedy }
 }

@@ -27,6 +27,7 @@ pub struct TortureFlags {
 
     /// Only these cases: N8,N53
     #[arg(long = "case", value_name = "LIST", value_delimiter = ',', help_heading = CASES)]
+    #[arg(conflicts_with = "list")]
     pub(crate) cases: Vec<String>,
 
     /// A hundredth of the repetitions of cases that repeat

@@ -8,11 +8,10 @@ use diskload::Device;
 use host::initiator::{InitiatorConfig, IscsiUri, LogicalUnit};
 use host::{Controller, HostConfig, HostError, NvmeUri, NvmeUriError};
 use measure::Duration;
-use nvme::Nqn;
 use scsi::iscsi::Digests;
 
 use crate::flags::TortureFlags;
-use client::{InitiatorError, SCHEME, initiator};
+use client::{HostNameError, InitiatorError, SCHEME, host_name, initiator};
 
 use super::case::Row;
 use super::memory;
@@ -25,8 +24,8 @@ pub(crate) enum TortureError {
     Nvme(#[from] NvmeUriError),
     #[error(transparent)]
     Initiator(#[from] InitiatorError),
-    #[error("--host {0}: an NQN has 1 to 223 bytes")]
-    Host(String),
+    #[error(transparent)]
+    Host(#[from] HostNameError),
     #[error("--case {0}: there is no such case for this protocol; --list has them")]
     Case(String),
     #[error("--patience {0}: 100ms to 1h")]
@@ -80,6 +79,7 @@ impl Plan {
             return Err(TortureError::Patience(flags.patience));
         }
         let address = flags.address.clone().unwrap_or_default();
+        flags.initiator.fit(&[&address])?;
         let disk = Disk::named(&address, flags)?;
         let rows = chosen(&disk, &flags.cases)?;
         let (socket, place) = disk.place()?;
@@ -129,7 +129,7 @@ impl Disk {
             let config = initiator(&flags.initiator, &uri, Digests::default())?;
             return Ok(Self::Iscsi(uri, config));
         }
-        let host = Nqn::new(&flags.host).ok_or_else(|| TortureError::Host(flags.host.clone()))?;
+        let host = host_name(&flags.host)?;
         let config = HostConfig { keep_alive_ms: KEEP_ALIVE_MS, ..HostConfig::named(host) };
         Ok(Self::Nvme(name.parse()?, config))
     }

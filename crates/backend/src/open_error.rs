@@ -35,6 +35,10 @@ impl OpenError {
             Self::System(error) => match error.source.kind() {
                 ErrorKind::NotFound => "; check the path, or make a file with ?size=10GiB",
                 ErrorKind::IsADirectory => "; give a file or a block device",
+                ErrorKind::OutOfMemory => "; this machine has not so much; give a smaller size",
+                ErrorKind::FileTooLarge | ErrorKind::StorageFull => {
+                    "; its file system has no room for that; give a smaller size, or another path"
+                }
                 _ => "; check the path and its permissions",
             },
             Self::Taken(_) | Self::Shape(_) | Self::Trace { .. } => "",

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use host::HostError;
 use host::initiator::{InitiatorConfig, IscsiUri, IscsiUriError};
-use nvme::Status;
+use nvme::{Nqn, Status};
 use scsi::iscsi::{Algorithm, Digests, NAME_BYTES_MAX, Secret};
 
 use crate::{AlgorithmFlag, InitiatorFlags};
@@ -37,6 +37,24 @@ pub enum InitiatorError {
         /// The file.
         path: PathBuf,
     },
+    /// A flag of iSCSI beside a disk that is not reached so.
+    #[error("--{flag} is for disks of iscsi://, and {uri} is none; leave it out")]
+    NotIscsi {
+        /// The flag.
+        flag: &'static str,
+        /// The disk.
+        uri: String,
+    },
+    /// A secret of nobody.
+    #[error("--{flag}: {uri} names no such user; write {wanted}")]
+    Nobody {
+        /// The flag that gives the secret.
+        flag: &'static str,
+        /// The disk.
+        uri: String,
+        /// How a user is named.
+        wanted: &'static str,
+    },
     /// A user without a secret.
     #[error("{uri}: no secret of {user} is given; use --{flag} FILE or {variable}")]
     Missing {
@@ -49,6 +67,23 @@ pub enum InitiatorError {
         /// The variable of the environment that gives it.
         variable: &'static str,
     },
+}
+
+/// A name that no host can have (NVMe Base 4.7).
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "--host {0}: an NQN begins with nqn. and has 223 bytes at most; write one such as \
+     nqn.2026-11.org.example:me"
+)]
+pub struct HostNameError(String);
+
+/// The name that a host gives itself.
+///
+/// # Errors
+/// When it is no NQN.
+pub fn host_name(text: &str) -> Result<Nqn, HostNameError> {
+    let name = Nqn::new(text).filter(|name| name.as_str().starts_with("nqn."));
+    name.ok_or_else(|| HostNameError(text.to_owned()))
 }
 
 /// A disk that is not served where it was looked for.
@@ -97,6 +132,31 @@ const NO_TARGET: u16 = 0x0203;
 
 const OWN: [&str; 2] = ["chap-secret", "LIBISCSI_CHAP_PASSWORD"];
 const TARGETS: [&str; 2] = ["chap-target-secret", "LIBISCSI_CHAP_TARGET_PASSWORD"];
+
+impl InitiatorFlags {
+    /// That secrets which are given have a user in one of the URIs that a command was given.
+    ///
+    /// # Errors
+    /// The flag that would have no effect.
+    pub fn fit(&self, uris: &[&str]) -> Result<(), InitiatorError> {
+        let given = [
+            (OWN[0], &self.chap_secret, "iscsi://USER@HOST/IQN/LUN"),
+            (TARGETS[0], &self.chap_target_secret, "iscsi://USER@HOST/IQN/LUN?target_user=NAME"),
+        ];
+        for (flag, _, wanted) in given.into_iter().filter(|(_, file, _)| file.is_some()) {
+            let Some(first) = uris.first() else { continue };
+            let uri = (*first).to_owned();
+            if !uris.iter().any(|uri| uri.starts_with(SCHEME)) {
+                return Err(InitiatorError::NotIscsi { flag, uri });
+            }
+            let mark = if flag == OWN[0] { "@" } else { "target_user=" };
+            if !uris.iter().any(|uri| uri.starts_with(SCHEME) && uri.contains(mark)) {
+                return Err(InitiatorError::Nobody { flag, uri, wanted });
+            }
+        }
+        Ok(())
+    }
+}
 
 /// The initiator that logs in to what a URI names, with these digests.
 ///
@@ -171,6 +231,19 @@ mod tests {
             chap_target_secret: None,
             chap_algs: vec![AlgorithmFlag::Md5],
         }
+    }
+
+    #[test]
+    fn flags_without_an_effect_are_refused() {
+        let given = flags(Some("/nowhere"));
+        let told = |uris: &[&str]| given.fit(uris).err().map(|error| error.to_string());
+        let local = told(&["file:/x"]).expect("it has no users");
+        assert!(local.starts_with("--chap-secret is for disks of iscsi://"), "{local}");
+        let nobody = told(&["iscsi://a/iqn.b/0"]).expect("it names nobody");
+        assert!(nobody.ends_with("write iscsi://USER@HOST/IQN/LUN"), "{nobody}");
+        assert_eq!(told(&["nvme+tcp://a/nqn.b", "iscsi://me@a/iqn.b/0"]), None);
+        assert!(flags(None).fit(&["file:/x"]).is_ok());
+        assert!(host_name("nqn.2026-11.x:y").is_ok() && host_name("foo").is_err());
     }
 
     #[test]

@@ -10,5 +10,5 @@ mod initiator;
 mod session;
 
 pub use flags::{AlgorithmFlag, InitiatorFlags};
-pub use initiator::{InitiatorError, SCHEME, Unserved, initiator};
+pub use initiator::{HostNameError, InitiatorError, SCHEME, Unserved, host_name, initiator};
 pub use session::{Session, Watch};

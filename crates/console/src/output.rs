@@ -11,7 +11,7 @@ use crate::{Class, Classed, Failure, speech, terminal};
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
     /// Before the command started anything.
-    #[error("open {} for writing: {source}; check the path and its permissions", path.display())]
+    #[error("open {} for writing: {source}; {}", path.display(), remedy(path, source))]
     Open {
         /// The file.
         path: PathBuf,
@@ -45,6 +45,25 @@ impl Classed for OutputError {
             Self::Open { .. } | Self::Taken => Class::Usage,
             Self::Write { .. } => Class::Ours,
         }
+    }
+}
+
+/// What lets a path be written.
+fn remedy(path: &Path, source: &io::Error) -> String {
+    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+    match (source.kind(), directory) {
+        (io::ErrorKind::IsADirectory, _) => "give the name of a file in it".to_owned(),
+        (io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory, _) => {
+            "give a directory, or a name that nothing has yet".to_owned()
+        }
+        (io::ErrorKind::NotFound, Some(directory)) => {
+            format!("make its directory first: mkdir -p {}", directory.display())
+        }
+        (io::ErrorKind::PermissionDenied, _) => "give a place where you may write".to_owned(),
+        (io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded, _) => {
+            "make room there, or give another place".to_owned()
+        }
+        _ => "check the path and its permissions".to_owned(),
     }
 }
 

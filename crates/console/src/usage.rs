@@ -2,61 +2,185 @@
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+/// Which command the arguments of this process are for, with the commands it is under: `afar plan
+/// cost`.
+#[must_use]
+pub fn name(program: &clap::Command) -> String {
+    command_of(program, &words()).0
+}
+
 /// Which command `error` is of, which `program` has for the arguments of this process, and the
 /// sentence about it.
 #[must_use]
 pub fn sentence(error: &clap::Error, program: &clap::Command) -> (String, String) {
-    // Flags that every command has may stand before it.
-    let mut words = std::env::args().skip(1).take_while(|word| word != "--");
-    let command = words.find(|word| program.find_subcommand(word).is_some());
-    let name = program.get_name();
-    let name = command.map_or_else(|| name.to_owned(), |command| format!("{name} {command}"));
-    let text = text(error, &name);
-    (name, text)
+    let words = words();
+    let (name, command) = command_of(program, &words);
+    let text = needed_by(error, program, &words).unwrap_or_else(|| text(error, &name));
+    (name, as_typed(text, command, &words))
+}
+
+/// The word of `among` that is nearest to one that there is not, if any is near: a third of its
+/// letters may differ, and one of a short word. Of those equally near the first.
+#[must_use]
+pub fn nearest<'a>(word: &str, among: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let near = among.into_iter().map(|other| (distance(word, other), other));
+    let (distance, other) = near.min_by_key(|one| one.0)?;
+    (distance <= (word.chars().count() / 3).max(1)).then_some(other)
+}
+
+// How many letters are to be changed, added or left out (Levenshtein).
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (place, letter) in (1..).zip(one.chars()) {
+        let mut diagonal = std::mem::replace(&mut row[0], place);
+        for (index, another) in (1..).zip(&other) {
+            let changed = diagonal + usize::from(letter != *another);
+            diagonal = row[index];
+            row[index] = changed.min(diagonal + 1).min(row[index - 1] + 1);
+        }
+    }
+    row[other.len()]
+}
+
+/// What the user wrote, without the command of a user's own.
+fn words() -> Vec<String> {
+    std::env::args().skip(1).take_while(|word| word != "--").collect()
+}
+
+/// The command that the words name, and how it is written. Flags may stand before it.
+fn command_of<'a>(program: &'a clap::Command, words: &[String]) -> (String, &'a clap::Command) {
+    let mut command = program;
+    let mut name = program.get_name().to_owned();
+    for word in words.iter().filter(|word| !word.starts_with('-')) {
+        if let Some(found) = command.find_subcommand(word) {
+            command = found;
+            name += " ";
+            name += word;
+        }
+    }
+    (name, command)
 }
 
 fn text(error: &clap::Error, name: &str) -> String {
-    match error.kind() {
+    let told = match error.kind() {
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            return format!("no command given; see {name} --help");
+            Some(format!("no command given; see {name} --help"))
         }
+        ErrorKind::InvalidSubcommand => no_command(error, name),
         ErrorKind::ValueValidation => {
-            if let (Some(flag), Some(source)) = (argument(error), std::error::Error::source(error))
-            {
-                return format!("{flag}: {}", mistyped(value(error), source));
-            }
+            argument(error).zip(std::error::Error::source(error)).map(|(flag, source)| {
+                format!("{flag}: {}", mistyped(text_of(error, ContextKind::InvalidValue), source))
+            })
         }
-        ErrorKind::InvalidValue => {
-            if let Some(flag) = argument(error) {
-                return match value(error).unwrap_or_default() {
-                    "" => format!("{flag}: its value is missing; see {name} --help"),
-                    value => format!("{flag}: \"{value}\": give {}", choices(error)),
-                };
+        ErrorKind::InvalidValue => argument(error).map(|flag| {
+            match text_of(error, ContextKind::InvalidValue).unwrap_or_default() {
+                "" => format!("{flag}: its value is missing; see {name} --help"),
+                value => format!("{flag}: \"{value}\": give {}", choices(error, value, name)),
             }
-        }
-        ErrorKind::UnknownArgument => {
-            if let Some((flag, value)) = negative(argument(error), std::env::args()) {
-                return format!("{flag} {value}: a negative value; give 0 or more, as it allows");
-            }
-            if let Some(word) = argument(error).filter(|word| is_negative(word)) {
-                return format!("{word}: a negative value stands nowhere; see {name} --help");
-            }
-        }
+        }),
+        ErrorKind::UnknownArgument => argument(error).map(|word| unknown(error, word, name)),
         ErrorKind::MissingRequiredArgument => {
-            if let Some(argument) = context(error) {
-                return format!("{} is missing; see {name} --help", any_of(argument));
-            }
+            context(error).map(|one| format!("{} is missing; see {name} --help", any_of(one)))
         }
-        _ => {}
+        ErrorKind::ArgumentConflict => conflict(error),
+        _ => None,
+    };
+    told.unwrap_or_else(|| {
+        let rendered = error.render().to_string();
+        let first = squeeze(rendered.split("\n\n").next().unwrap_or_default());
+        format!("{}; see {name} --help", first.strip_prefix("error: ").unwrap_or(&first))
+    })
+}
+
+fn no_command(error: &clap::Error, name: &str) -> Option<String> {
+    let word = text_of(error, ContextKind::InvalidSubcommand)?;
+    let near = suggested(error, ContextKind::SuggestedSubcommand);
+    Some(match near.filter(|near| nearest(word, [*near]).is_some()) {
+        Some(near) => format!("there is no command \"{word}\"; give {near}"),
+        None => format!("there is no command \"{word}\"; {name} --help has those there are"),
+    })
+}
+
+/// A flag that there is not, or an argument too many.
+fn unknown(error: &clap::Error, word: &str, name: &str) -> String {
+    if let Some((flag, value)) = negative(Some(word), std::env::args()) {
+        return format!("{flag} {value}: a negative value; give 0 or more, as it allows");
     }
-    let rendered = error.render().to_string();
-    let mut paragraphs = rendered.split("\n\n");
-    let first = squeeze(paragraphs.next().unwrap_or_default());
-    let first = first.strip_prefix("error: ").unwrap_or(&first);
-    let mut tips = rendered.lines().filter_map(|line| line.trim().strip_prefix("tip: "));
-    match tips.next() {
-        Some(tip) => format!("{first}; {tip}"),
-        None => format!("{first}; see {name} --help"),
+    if is_negative(word) {
+        return format!("{word}: a negative value stands nowhere; see {name} --help");
+    }
+    if !word.starts_with('-') {
+        return format!("\"{word}\" is one argument too many; see {name} --help");
+    }
+    let near = suggested(error, ContextKind::SuggestedArg);
+    match near.filter(|near| nearest(word, [*near]).is_some()) {
+        Some(near) => format!("there is no flag {word}; give {near}"),
+        None => format!("there is no flag {word}; {name} --help has those there are"),
+    }
+}
+
+/// Two flags of which each says what the other says otherwise.
+fn conflict(error: &clap::Error) -> Option<String> {
+    let one = argument(error)?;
+    let others: Vec<&str> = match error.get(ContextKind::PriorArg)? {
+        ContextValue::String(other) => vec![name_of(other)],
+        ContextValue::Strings(others) => others.iter().map(|other| name_of(other)).collect(),
+        _ => return None,
+    };
+    match &others[..] {
+        [other] if *other == one => Some(format!("{one} is given twice; give it once")),
+        [other] => Some(format!("{one} and {other} exclude each other; leave one of them out")),
+        others => Some(format!("{one} excludes {}; leave it out, or those", others.join(", "))),
+    }
+}
+
+/// What a flag needs that is not there, with the flag. Which one that is, clap does not say: it is
+/// the one without which nothing is missing.
+fn needed_by(error: &clap::Error, program: &clap::Command, words: &[String]) -> Option<String> {
+    let missing = context(error).filter(|_| error.kind() == ErrorKind::MissingRequiredArgument)?;
+    let mut program = program.clone();
+    program.build();
+    let (_, command) = command_of(&program, words);
+    let tail = std::env::args().skip(1 + words.len());
+    let tail: Vec<String> = tail.collect();
+    for (index, word) in words.iter().enumerate().filter(|(_, word)| word.starts_with('-')) {
+        let Some(flag) = command.get_arguments().find(|flag| is_written(flag, word)) else {
+            continue;
+        };
+        let takes = flag.get_num_args().is_some_and(|count| count.min_values() > 0);
+        let count = 1 + usize::from(takes && !word.contains('='));
+        let rest = words[..index].iter().chain(words.iter().skip(index + count)).chain(&tail);
+        let rest = std::iter::once("afar".to_owned()).chain(rest.cloned());
+        let without = program.clone().try_get_matches_from(rest);
+        if without.is_ok_and(|_| true) {
+            let word = word.split('=').next().unwrap_or_default();
+            let what = any_of(missing);
+            return Some(format!("{word} needs {what}; add that, or leave {word} out"));
+        }
+    }
+    None
+}
+
+/// Whether `word` is this flag, by whichever of its names.
+fn is_written(flag: &clap::Arg, word: &str) -> bool {
+    let word = word.split('=').next().unwrap_or_default();
+    let is_long = |name: &str| word.strip_prefix("--") == Some(name);
+    flag.get_long().is_some_and(is_long)
+        || flag.get_all_aliases().unwrap_or_default().into_iter().any(is_long)
+        || flag.get_short().is_some_and(|short| word.strip_prefix('-') == Some(&short.to_string()))
+}
+
+/// The sentence, where it begins with a flag, with the name of that which the user wrote.
+fn as_typed(text: String, command: &clap::Command, words: &[String]) -> String {
+    let Some((flag, rest)) = text.split_once(':').filter(|(flag, _)| flag.starts_with("--")) else {
+        return text;
+    };
+    let known = command.get_arguments().find(|known| is_written(known, flag));
+    let typed = known.and_then(|known| words.iter().find(|word| is_written(known, word)));
+    match typed {
+        Some(typed) => format!("{}:{rest}", typed.split('=').next().unwrap_or_default()),
+        None => text,
     }
 }
 
@@ -103,7 +227,7 @@ fn bounds(range: &str) -> Option<String> {
     let high = high.map(|high| if is_open { high.saturating_sub(1) } else { high });
     // The end of a type is no bound that somebody chose.
     let ends = [u128::from(u32::MAX), u128::from(u64::MAX), i64::MAX as u128];
-    let high = high.filter(|high| !ends.contains(high));
+    let high = high.filter(|high| !ends.contains(high) && !ends.contains(&(high + 1)));
     match (low.is_empty(), high) {
         (false, Some(high)) => Some(format!("from {low} to {high}")),
         (false, None) => Some(format!("of {low} or more")),
@@ -113,24 +237,36 @@ fn bounds(range: &str) -> Option<String> {
 }
 
 /// The words that an argument may be, or the one that was meant.
-fn choices(error: &clap::Error) -> String {
-    if let Some(ContextValue::String(word)) = error.get(ContextKind::SuggestedValue) {
-        return word.clone();
+fn choices(error: &clap::Error, value: &str, name: &str) -> String {
+    const SHOWN_MAX: usize = 12;
+    let words = match error.get(ContextKind::ValidValue) {
+        Some(ContextValue::Strings(words)) => &words[..],
+        _ => &[],
+    };
+    if let Some(word) = nearest(value, words.iter().map(String::as_str)) {
+        return word.to_owned();
     }
-    match error.get(ContextKind::ValidValue) {
-        Some(ContextValue::Strings(words)) => match words.split_last() {
-            Some((last, [])) => last.clone(),
-            Some((last, others)) => format!("{} or {last}", others.join(", ")),
-            None => "another value".to_owned(),
-        },
-        _ => "another value".to_owned(),
+    match words.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) if others.len() < SHOWN_MAX => {
+            format!("{} or {last}", others.join(", "))
+        }
+        _ => format!("one that {name} --help names"),
     }
 }
 
-/// The value that cannot be.
-fn value(error: &clap::Error) -> Option<&str> {
-    match error.get(ContextKind::InvalidValue)? {
+fn text_of(error: &clap::Error, kind: ContextKind) -> Option<&str> {
+    match error.get(kind)? {
         ContextValue::String(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// What clap takes for what was meant.
+fn suggested(error: &clap::Error, kind: ContextKind) -> Option<&str> {
+    match error.get(kind)? {
+        ContextValue::String(text) => Some(text),
+        ContextValue::Strings(texts) => texts.first().map(String::as_str),
         _ => None,
     }
 }
@@ -150,7 +286,8 @@ fn context(error: &clap::Error) -> Option<&str> {
 
 // Without its value.
 fn name_of(argument: &str) -> &str {
-    argument.split(' ').next().unwrap_or_default().trim_end_matches('.')
+    let word = argument.split(' ').next().unwrap_or_default();
+    word.split("[=").next().unwrap_or_default().trim_end_matches('.')
 }
 
 // Of a group, as `<--this <VALUE>|--that <VALUE>>`, any one is enough.
@@ -204,6 +341,27 @@ mod tests {
             let said = told(words);
             assert!(said.starts_with(wanted), "{words:?}: {said}");
         }
+    }
+
+    #[test]
+    fn flags_that_do_not_go_together_are_told_with_what_to_do() {
+        let twice = ["--this", "1", "--that", "2"];
+        let words = "--this and --that exclude each other; leave one of them out";
+        assert_eq!(told(&twice), words);
+        assert_eq!(told(&["--how", "spin", "--how", "spin"]), "--how is given twice; give it once");
+        assert_eq!(told(&["--hows", "spin"]), "there is no flag --hows; give --how");
+        let none = "there is no flag --nonsense; x --help has those there are";
+        assert_eq!(told(&["--nonsense"]), none);
+        assert_eq!(told(&["a", "b"]), "\"b\" is one argument too many; see x --help");
+    }
+
+    #[test]
+    fn a_word_is_near_if_few_letters_differ() {
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!((distance("", "abc"), distance("abc", "")), (3, 3));
+        assert_eq!(nearest("half-dupelx", ["full-duplex", "half-duplex"]), Some("half-duplex"));
+        assert_eq!(nearest("mru", ["fifo", "lru"]), Some("lru"));
+        assert_eq!(nearest("tcsh", ["zsh", "fish"]), None);
     }
 
     #[test]

@@ -38,6 +38,9 @@ pub fn told(text: &str, message: &str) -> String {
         () if text.parse::<toml::Table>().is_err() => {
             "; this is no TOML: write KEY = VALUE, texts in quotes, and [TABLE] above its keys"
         }
+        () if message.starts_with("missing field") => {
+            "; write it as KEY = VALUE, or as a [TABLE] where it has keys of its own"
+        }
         () => "",
     };
     message + remedy
@@ -69,6 +72,7 @@ mod tests {
             ("{\n\"schema\": \"afar.run/2\"}", "this is JSON, and TOML is wanted"),
             ("rtt = \"5us\"", "expected a sequence; give a list: values in brackets"),
             ("root:x:0", "; this is no TOML: write KEY = VALUE"),
+            ("", "missing field `rtt`; write it as KEY = VALUE"),
             ("rrt = []", "unknown field `rrt`, expected `rtt`"),
         ] {
             let Wrong { message, .. } = parse::<Document>(text).expect_err(text);

@@ -8,7 +8,7 @@ use nvme::Status;
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
     /// The network does not let it.
-    #[error("{operation}: {source}")]
+    #[error("{operation}: {}", unanswered(source))]
     Network {
         /// What was being done.
         operation: &'static str,
@@ -49,6 +49,10 @@ impl HostError {
                 "; check that the port is one of this protocol: NVMe/TCP usually has 4420, iSCSI \
                  3260"
             }
+            Self::Network { source, .. } if is_silence(source) => {
+                "; something listens there that is no target of this protocol, or a firewall is in \
+                 between"
+            }
             Self::Network { .. } => "; check the address, and that a target listens there",
             Self::Protocol { reason, .. } if reason.ends_with(" is not there") => {
                 "; leave the number out, or take one that afar identify lists"
@@ -57,6 +61,18 @@ impl HostError {
             Self::Login { status: 0x0302 } => "; try again when others have logged out",
             Self::Protocol { .. } | Self::Refused { .. } | Self::Login { .. } => "",
         }
+    }
+}
+
+/// What a socket says when nothing came in the time that was given.
+fn is_silence(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
+}
+
+fn unanswered(error: &std::io::Error) -> String {
+    match error.kind() {
+        ErrorKind::WouldBlock => "no answer in time".to_owned(),
+        _ => error.to_string(),
     }
 }
 

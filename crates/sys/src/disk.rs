@@ -140,14 +140,18 @@ impl Disk {
         seek(file, SeekFrom::End(0)).during("find the end of a disk")
     }
 
-    /// Makes a new file of zeros, which takes no room before it is written.
+    /// Makes a new file of zeros, which takes no room before it is written; none if it cannot have
+    /// that size.
     ///
     /// # Errors
     /// When it is there already, or cannot be made.
     pub fn create(path: &Path, bytes: u64) -> Result<()> {
         let file = File::options().write(true).create_new(true).open(path);
         let file = file.during("make a disk")?;
-        file.set_len(bytes).during("make a disk of that size")
+        file.set_len(bytes).during("make a disk of that size").inspect_err(|_| {
+            // One of another size is none.
+            let _stays = std::fs::remove_file(path);
+        })
     }
 }
 

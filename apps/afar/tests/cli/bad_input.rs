@@ -4,7 +4,7 @@ use crate::{Scratch, afar, file, stderr, stdout, text};
 
 /// (flags, what the sentence must say)
 #[rustfmt::skip] // one row, one line
-const CASES: [(&[&str], &str); 48] = [
+const CASES: [(&[&str], &str); 50] = [
     (&["--local", "0"], "--local: \"0\": a local memory must be more than zero"),
     (&["--local", "0%"], "--local: \"0%\": a fraction must be more than zero"),
     (&["--local", "130%"], "--local: \"130%\": a fraction can be at most 100%"),
@@ -19,10 +19,10 @@ const CASES: [(&[&str], &str); 48] = [
     (&["--bandwidth", "40GB"], "unknown unit \"GB\" for a rate"),
     (&["--rtt", "5"], "--rtt: \"5\": a time needs a unit"),
     (&["--rtt", "5lightyears"], "unknown unit \"lightyears\" for a time"),
-    (&["--rtt", "5us", "--one-way", "2us"], "'--rtt <TIME>' cannot be used with '--one-way"),
-    (&["--rtt", "5us", "--profile", "/dev/null"], "cannot be used with '--profile <FILE>'"),
-    (&["--one-way", "5us", "--profile", "/dev/null"], "cannot be used with '--profile <FILE>'"),
-    (&["--rtt", "5us", "--rtt", "6us"], "'--rtt <TIME>' cannot be used multiple times"),
+    (&["--rtt", "5us", "--one-way", "2us"], "--rtt and --one-way exclude each other; leave one of"),
+    (&["--rtt", "5us", "--profile", "/dev/null"], "--rtt and --profile exclude each other"),
+    (&["--one-way", "5us", "--profile", "/dev/null"], "--profile exclude each other"),
+    (&["--rtt", "5us", "--rtt", "6us"], "--rtt is given twice; give it once"),
     (&["--profile", "/no/such/file"], "read the delay profile /no/such/file: No such file"),
     (&["--profile", "/dev/null"], "/dev/null: the delay profile has no samples"),
     (&["--link", "half-dupelx"], "--link: \"half-dupelx\": give half-duplex"),
@@ -51,11 +51,13 @@ const CASES: [(&[&str], &str); 48] = [
     (&["--tier", "name=far,rtt=5us"], "two tiers are named \"far\""),
     (&["--tier", "name=slow,rtt=5"], "--tier: rtt=\"5\": a time needs a unit"),
     (&["--one-way", "200days"], "unknown unit \"days\""),
-    (&["--allow-below-floor", "--no-calibrate"], "cannot be used with"),
+    (&["--allow-below-floor", "--no-calibrate"], "exclude each other; leave one of them out"),
     (&["--calibrated", "/no/such/file"], "read the record /no/such/file: No such file"),
     (&["--calibrated", "/dev/null"], "/dev/null: it is no JSON, so it is no record \"afar.run/2\""),
-    (&["--json", "/no/such/directory/x"], "open /no/such/directory/x for writing: No such file"),
-    (&["--record", "/"], "open / for writing: Is a directory"),
+    (&["--json", "/no/such/directory/x"], "its directory first: mkdir -p /no/such/directory"),
+    (&["--replicas", "2"], "--replicas needs --far or --validate; add that, or leave"),
+    (&["-o", "x"], "-o needs --validate; add that, or leave -o out"),
+    (&["--record", "/"], "open / for writing: Is a directory (os error 21); give the name"),
 ];
 
 #[test]
@@ -118,14 +120,23 @@ fn a_delay_below_the_floor_is_refused_or_flagged() {
 
 #[test]
 fn commands_that_are_none() {
-    let cases: [(&[&str], &str); 7] = [
+    let cases: [(&[&str], &str); 13] = [
         (&[], "afar: no command given; see afar --help"),
-        (&["rum"], "afar: unrecognized subcommand 'rum'; a similar subcommand exists: 'run'"),
+        (&["rum"], "afar: there is no command \"rum\"; give run"),
+        (&["nosuch"], "afar: there is no command \"nosuch\"; afar --help has those there are"),
+        (&["plan", "kost"], "afar plan: there is no command \"kost\"; give cost"),
+        (&["plan", "admit"], "afar plan admit: <FILE> is missing; see afar plan admit --help"),
+        (&["plan", "cost", "no.toml"], "afar plan cost: no.toml: No such file or directory"),
+        (&["run", "--nosuch", "--", "true"], "no flag --nosuch; afar run --help has those there"),
+        (
+            &["bench", "null:", "--iodepth", "0"],
+            "afar bench: --iodepth: \"0\": give a whole number",
+        ),
         (&["run"], "afar run: <PROGRAM> is missing; see afar run --help"),
         (&["run", "--"], "afar run: <PROGRAM> is missing; see afar run --help"),
-        (&["run", "--lokal", "25%", "true"], "a similar argument exists: '--local'"),
+        (&["run", "--lokal", "25%", "true"], "there is no flag --lokal; give --local"),
         (&["run", "--local"], "--local: its value is missing"),
-        (&["doctor", "now"], "unexpected argument 'now' found"),
+        (&["doctor", "now"], "\"now\" is one argument too many; see afar doctor --help"),
     ];
     for (arguments, wanted) in cases {
         let output = afar(arguments);
@@ -133,6 +144,71 @@ fn commands_that_are_none() {
         one_sentence(&stderr(&output), wanted);
         assert_eq!(stdout(&output), "", "{arguments:?}");
     }
+}
+
+/// (words, what the sentence must say): mistakes with commands other than run.
+#[rustfmt::skip] // one row, one line
+const OTHERS: [(&[&str], &str); 17] = [
+    (&["sim", "--every", "2us"], "--every: nobody wants to know what ports did; add --ports FILE"),
+    (&["sim", "--pcap-packets", "5"], "--pcap-packets needs --pcap; add that, or leave"),
+    (&["sim", "--seed", "x"], "--seed: \"x\": a seed is a whole number"),
+    (&["bench", "null:", "--chap-secret", "x"], "is for disks of iscsi://, and null: is none"),
+    (&["bench", "null:", "--csv", "x"], "--csv needs --sweep; add that, or leave --csv out"),
+    (&["bench", "iscsi://127.0.0.1:1/x/0"], "and has 223 bytes at most; write iscsi://"),
+    (&["discover", "127.0.0.1:1", "--host", "foo"], "--host foo: an NQN begins with nqn."),
+    (&["identify", "nvme+tcp://127.0.0.1:1/nqn.x", "--host", "foo"], "an NQN begins with nqn."),
+    (&["discover", "127.0.0.1:1", "--chap-secret", "x"], "is for disks of iscsi://"),
+    (&["discover", "iscsi://127.0.0.1:1", "--chap-secret", "x"], "write iscsi://USER@HOST"),
+    (&["torture", "--list", "--case", "N1"], "--list and --case exclude each other"),
+    (&["completions", "tcsh"], "give bash, elvish, fish, powershell or zsh"),
+    (&["reproduce", "nosuch-fig"], "\"nosuch-fig\": give one that afar reproduce --help names"),
+    (&["man", "/dev/null"], "; give a directory, or a name that nothing has yet"),
+    (&["sweep", "/dev/null"], "missing field `workload`; write it as KEY = VALUE"),
+    (&["loop", "/dev/null"], "missing field `program`; write it as KEY = VALUE"),
+    (&["bench", "null:", "--nmae", "x"], "there is no flag --nmae; give --name"),
+];
+
+#[test]
+fn mistakes_with_other_commands() {
+    for (words, wanted) in OTHERS {
+        let output = afar(words);
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {}", stderr(&output));
+        one_sentence(&stderr(&output), wanted);
+        assert_eq!(stdout(&output), "", "{words:?}");
+    }
+}
+
+#[test]
+fn a_blade_that_cannot_be_reached_is_told_with_a_remedy() {
+    let output = afar(["run", "--far", "nvme+tcp://127.0.0.1:1/nqn.x", "--", "true"]);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    if !stderr(&output).contains("nqn.x") {
+        return crate::skip("a_blade_that_cannot_be_reached", &stderr(&output));
+    }
+    one_sentence(&stderr(&output), "; check the address, and that a target listens there");
+}
+
+#[test]
+fn help_is_asked_for_in_two_ways() {
+    let [one, other] = [&["help", "plan", "cost"][..], &["plan", "cost", "--help"]].map(afar);
+    assert_eq!(one.status.code(), Some(0), "{}", stderr(&one));
+    assert_eq!(stdout(&one), stdout(&other));
+    assert!(stdout(&afar(["help"])).contains("Commands:"));
+}
+
+#[test]
+fn a_target_that_cannot_be_makes_no_file() {
+    let scratch = Scratch::new("cli");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let (path, huge) = (scratch.join("disk.img"), scratch.join("huge.img"));
+    let disk = |path: &std::path::Path, size| format!("disk=file:{}?size={size}", text(path));
+    let output = afar(["serve", "--nvme", &address, &disk(&path, "4MiB")]);
+    assert_eq!(output.status.code(), Some(1));
+    one_sentence(&stderr(&output), "ss -ltnp names it");
+    let output = afar(["serve", "--nvme", "127.0.0.1:0", &disk(&huge, "8000000TiB")]);
+    assert!(!output.status.success());
+    assert!(!path.exists() && !huge.exists(), "{}", stderr(&output));
 }
 
 #[test]
@@ -172,5 +248,7 @@ fn one_sentence(stderr: &str, wanted: &str) {
     assert!(stderr.contains(wanted), "wanted {wanted}, got {stderr}");
     assert_eq!(stderr.matches('\n').count(), 1, "{stderr}");
     assert!(stderr.starts_with("afar") && stderr.ends_with('\n'), "{stderr}");
-    assert!(!stderr.replace("e.g. ", "").contains(". "), "{stderr}");
+    // Abbreviations, and what names of hosts and targets begin with.
+    let told = ["e.g. ", "nqn. ", "naa. "].iter().fold(stderr.to_owned(), |a, b| a.replace(b, ""));
+    assert!(!told.contains(". "), "{stderr}");
 }

@@ -7,7 +7,7 @@ use console::{Class, Classed};
 use host::{Disk, HostError, NvmeUriError};
 use measure::Duration;
 
-use client::{InitiatorError, Unserved};
+use client::{HostNameError, InitiatorError, Unserved};
 
 /// What cannot be attached.
 #[derive(Debug, thiserror::Error)]
@@ -16,8 +16,8 @@ pub(crate) enum AttachError {
     Uri(#[from] NvmeUriError),
     #[error(transparent)]
     Initiator(#[from] InitiatorError),
-    #[error("--host {0}: an NQN has 1 to 223 bytes; give another")]
-    Host(String),
+    #[error(transparent)]
+    Host(#[from] HostNameError),
     #[error("--path: {0} ways are more than {most}; leave some out", most = Disk::PATHS_MAX)]
     Paths(usize),
     #[error("--{flag} {time}: {reason}")]

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use host::initiator::InitiatorConfig;
 use host::{Disk, DiskConfig, DiskPath, HostConfig};
 use measure::Duration;
-use nvme::{Digests, Nqn};
+use nvme::Digests;
 
 use crate::attach::flags::AttachFlags;
-use client::{InitiatorError, SCHEME, initiator};
+use client::{InitiatorError, SCHEME, host_name, initiator};
 
 use super::AttachError;
 
@@ -34,8 +34,10 @@ pub(super) fn disk(flags: &AttachFlags) -> Result<DiskConfig, AttachError> {
         let reason = "give 100ms or more";
         return Err(AttachError::Time { flag: "io-timeout", time: flags.io_timeout, reason });
     }
-    let texts = [&flags.target].into_iter().chain(&flags.path);
-    let paths = texts.map(|text| path(text, flags)).collect::<Result<Vec<_>, _>>()?;
+    let texts: Vec<&str> =
+        [&flags.target].into_iter().chain(&flags.path).map(String::as_str).collect();
+    flags.initiator.fit(&texts)?;
+    let paths = texts.iter().map(|text| path(text, flags)).collect::<Result<Vec<_>, _>>()?;
     if paths.len() > Disk::PATHS_MAX {
         return Err(AttachError::Paths(paths.len()));
     }
@@ -71,7 +73,7 @@ fn path(text: &str, flags: &AttachFlags) -> Result<DiskPath, AttachError> {
         ));
     }
     let uri = text.parse()?;
-    let host = Nqn::new(&flags.host).ok_or_else(|| AttachError::Host(flags.host.clone()))?;
+    let host = host_name(&flags.host)?;
     let host = HostConfig {
         keep_alive_ms: u32::try_from(flags.keep_alive_tmo.as_ns() / 1_000_000).unwrap_or(u32::MAX),
         digests: Digests { header, data },

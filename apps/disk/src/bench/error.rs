@@ -8,7 +8,7 @@ use diskload::LoadError;
 use host::{HostError, NvmeUriError};
 use measure::{Bytes, Duration};
 
-use client::{InitiatorError, Unserved};
+use client::{HostNameError, InitiatorError, Unserved};
 
 /// Settings that make no load, or a disk that cannot be reached.
 #[derive(Debug, thiserror::Error)]
@@ -32,8 +32,8 @@ pub(crate) enum BenchError {
     Runtime,
     #[error("--rate 0 B: no request could be made; give bytes per second, e.g. 100MB")]
     RateBytes,
-    #[error("--host {0}: an NQN has 1 to 223 bytes")]
-    Host(String),
+    #[error(transparent)]
+    Host(#[from] HostNameError),
     #[error("--busy-poll {0}: at most 1ms; longer is better slept")]
     BusyPoll(Duration),
     #[error("--layout would overwrite {0}; add --overwrite if nothing there is needed any more")]

@@ -10,12 +10,12 @@ use diskload::{Device, LoadConfig, Order, Pace, Think};
 use host::initiator::{InitiatorConfig, IscsiUri, LogicalUnit};
 use host::{Controller, HostConfig, HostError, NvmeUri, patiently};
 use measure::{Bytes, Duration};
-use nvme::{Digests, Nqn};
+use nvme::Digests;
 
 use super::error::BenchError;
 use super::job::{Extent, Job, Place};
 use crate::bench::flags::BenchFlags;
-use client::{InitiatorError, SCHEME, Unserved, initiator};
+use client::{InitiatorError, SCHEME, Unserved, host_name, initiator};
 
 const BUSY_POLL_MOST: Duration = Duration::from_ms(1);
 /// KATO of a host that lives as long as its load.
@@ -50,6 +50,7 @@ impl<'a> Plan<'a> {
     /// The first setting that cannot be.
     pub(crate) fn resolve(job: &'a Job, flags: &'a BenchFlags) -> Result<Self, BenchError> {
         let target = target(job, flags)?;
+        flags.initiator.fit(&[&target])?;
         let source = source(&target, flags)?;
         if job.verifies && job.read_percent == 100 {
             return Err(BenchError::NothingToVerify);
@@ -213,7 +214,7 @@ fn source(target: &str, flags: &BenchFlags) -> Result<Source, BenchError> {
         }
         return Ok(Source::Local(target.parse()?));
     }
-    let host = Nqn::new(&flags.host).ok_or_else(|| BenchError::Host(flags.host.clone()))?;
+    let host = host_name(&flags.host)?;
     let digests = Digests { header: flags.header_digest, data: flags.data_digest };
     let config = HostConfig { keep_alive_ms: KEEP_ALIVE_MS, digests, ..HostConfig::named(host) };
     Ok(Source::Remote(target.parse()?, config))

@@ -5,10 +5,10 @@ use std::fmt::Write;
 
 use host::{HostConfig, Identified, IdentifiedNamespace, NvmeUri, identify as ask};
 use measure::Bytes;
-use nvme::{FoundController, Nqn};
+use nvme::FoundController;
 use serde_json::{Value, json};
 
-use client::Unserved;
+use client::{Unserved, host_name};
 
 use super::error::IdentifyError;
 
@@ -35,7 +35,7 @@ const COMMANDS: &Bits = &[
 /// When the words name nothing, or nobody answers.
 pub(super) fn identify(uri: &str, host: &str) -> Result<[String; 2], IdentifyError> {
     let parsed: NvmeUri = uri.parse()?;
-    let host = Nqn::new(host).ok_or_else(|| IdentifyError::Host(host.to_owned()))?;
+    let host = host_name(host)?;
     let found = ask(&parsed, &HostConfig::named(host)).map_err(|source| {
         match Unserved::of(&source, uri, &parsed.address) {
             Some(unserved) => unserved.into(),

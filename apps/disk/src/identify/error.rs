@@ -1,6 +1,6 @@
 //! Why nothing could be asked.
 
-use client::{InitiatorError, Unserved};
+use client::{HostNameError, InitiatorError, Unserved};
 use console::{Class, Classed};
 use host::{HostError, NvmeUriError};
 
@@ -11,8 +11,8 @@ pub(crate) enum IdentifyError {
     Uri(#[from] NvmeUriError),
     #[error(transparent)]
     Initiator(#[from] InitiatorError),
-    #[error("--host {0}: an NQN has 1 to 223 bytes; give another")]
-    Host(String),
+    #[error(transparent)]
+    Host(#[from] HostNameError),
     #[error(transparent)]
     Unserved(#[from] Unserved),
     #[error("{uri}: {source}{}", source.remedy())]

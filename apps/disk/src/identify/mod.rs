@@ -19,6 +19,7 @@ use flags::IdentifyFlags;
 pub fn identify(flags: &IdentifyFlags) -> Result<ExitCode, Failure> {
     let uri = flags.target.as_str();
     let json = Output::wanted(flags.json.as_deref())?;
+    flags.initiator.fit(&[uri]).map_err(error::IdentifyError::from)?;
     let [table, record] = match uri.starts_with(SCHEME) {
         true => unit::identify_unit(uri, &flags.initiator)?,
         false => controller::identify(uri, &flags.host)?,

@@ -37,7 +37,10 @@ pub(crate) fn socket_address(text: &str) -> Result<SocketAddr, AddressError> {
 pub(crate) fn with_port(text: &str, port: u16) -> String {
     let is_bare_v6 = text.parse::<std::net::Ipv6Addr>().is_ok();
     let has_port = match text.rsplit_once(':') {
-        Some((host, port)) => !is_bare_v6 && !host.is_empty() && port.parse::<u16>().is_ok(),
+        Some((host, port)) => {
+            // One that is no port is told as that, by whoever connects.
+            !is_bare_v6 && !host.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit())
+        }
         None => false,
     };
     match (has_port, is_bare_v6) {

@@ -135,8 +135,9 @@ fn open(plan: &Plan, flags: &ServeFlags) -> Result<Opened, ServeError> {
     for text in filled.filter_map(crate::holes::filling) {
         terminal::note(&format!("afar: {text}\n"));
     }
-    let (subsystems, forgotten) = disks::open(plan, flags.new_identity)?;
+    // First, so that no file is made for a target that cannot listen.
     let sockets = Sockets::open(&plan.fixed, inherited)?;
+    let (subsystems, forgotten) = disks::open(plan, flags.new_identity)?;
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let config = TargetConfig {
         nvme: sockets.nvme.clone(),

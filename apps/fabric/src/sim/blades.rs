@@ -55,7 +55,7 @@ pub(super) fn flows(settings: &Settings, fabric: &Fabric) -> Result<Vec<Flow>, S
     };
     let clusters = clusters(settings, fabric, nodes)?;
     let count = settings.number("flows", 1, u32::MAX)? as usize;
-    let seed = settings.value("seed")?;
+    let seed = settings.seed()?;
     let words = [("recorded", false), ("fitted", true)];
     let mut flows = match settings.choice("replay", &words)? {
         true => drawing(settings, seed)?.flows(&replay.fit(), &clusters, count),
@@ -319,7 +319,7 @@ fn clusters(settings: &Settings, fabric: &Fabric, nodes: u32) -> Result<Vec<Vec<
         let cut = |rack: Vec<u32>| rack.chunks_exact(size).map(<[u32]>::to_vec).collect::<Vec<_>>();
         racks.into_values().flat_map(cut).collect()
     } else {
-        let mut draw = Draw::new(settings.value::<u64>("seed")?.wrapping_add(1));
+        let mut draw = Draw::new(settings.seed()?.wrapping_add(1));
         let mut order: Vec<u32> = (0..hosts).collect();
         for last in (1..order.len()).rev() {
             let other = usize::try_from(draw.below(last as u64 + 1)).unwrap_or(0);

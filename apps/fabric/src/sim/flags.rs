@@ -89,7 +89,7 @@ pub struct SimFlags {
     /// The most packets of --pcap, the first that are sent; one takes 250 bytes of memory and of
     /// the file
     #[arg(long, value_name = "NUMBER", default_value_t = 100_000)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=PCAP_PACKETS_MAX))]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=PCAP_PACKETS_MAX), requires = "pcap")]
     #[arg(help_heading = OUTPUT)]
     pub(crate) pcap_packets: u32,
 

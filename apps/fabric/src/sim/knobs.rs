@@ -332,22 +332,7 @@ pub(crate) fn find(name: &str) -> Option<&'static Knob> {
 
 /// The name that somebody may have meant.
 pub(crate) fn nearest(name: &str) -> Option<&'static str> {
-    let near = all().iter().map(|knob| (distance(knob.name, name), knob.name)).min()?;
-    (near.0 <= 2).then_some(near.1)
-}
-
-/// Changes of a letter that lead from one word to another.
-fn distance(one: &str, other: &str) -> usize {
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (place, letter) in (1..).zip(one.bytes()) {
-        let mut diagonal = std::mem::replace(&mut row[0], place);
-        for (index, another) in (1..).zip(other.bytes()) {
-            let changed = diagonal + usize::from(letter != another);
-            diagonal = row[index];
-            row[index] = changed.min(diagonal + 1).min(row[index - 1] + 1);
-        }
-    }
-    row[other.len()]
+    console::usage::nearest(name, all().iter().map(|knob| knob.name))
 }
 
 /// What `--list` shows.
@@ -412,8 +397,6 @@ mod tests {
         assert_eq!(nearest("lod"), Some("load"));
         assert_eq!(nearest("sead"), Some("seed"));
         assert_eq!(nearest("weather"), None);
-        assert_eq!(distance("racks", "racks"), 0);
-        assert_eq!(distance("rate", "rates"), 1);
     }
 
     #[test]

@@ -75,6 +75,14 @@ impl Settings {
         self.text(name).parse().map_err(|error| self.wrong(name, error))
     }
 
+    /// What everything that is drawn follows from.
+    ///
+    /// # Errors
+    /// If it is no whole number.
+    pub(crate) fn seed(&self) -> Result<u64, SimError> {
+        document::seed(self.text("seed")).map_err(|error| self.wrong("seed", error))
+    }
+
     /// A whole number within bounds.
     ///
     /// # Errors

@@ -179,7 +179,7 @@ fn poisson(settings: &Settings, fabric: &Fabric) -> Result<(Vec<Flow>, Window), 
         load_percent: percent(settings)?,
         sizes: &sizes,
         count: settings.number("flows", 1, FLOWS_MAX)?,
-        seed: settings.value("seed")?,
+        seed: settings.seed()?,
     };
     can_carry(settings, fabric, &poisson)?;
     let window = Window::new(settings, &poisson, fabric.frame)?;
@@ -192,7 +192,7 @@ fn patterned(settings: &Settings, fabric: &Fabric, name: &str) -> Result<Vec<Flo
     let hosts = fabric.topology.host_count();
     let refused = |knob: &'static str| move |error| settings.wrong(knob, error);
     match name {
-        "permutation" => traffic::permutation(hosts, size(settings)?, settings.value("seed")?)
+        "permutation" => traffic::permutation(hosts, size(settings)?, settings.seed()?)
             .map_err(refused("traffic")),
         "all-to-all" => traffic::all_to_all(hosts, size(settings)?).map_err(refused("traffic")),
         "incast" => {
@@ -220,7 +220,7 @@ fn bursts(settings: &Settings, fabric: &Fabric) -> Result<Vec<Flow>, SimError> {
     let wanted = settings.number("flows", 1, FLOWS_MAX)?;
     let repeats = wanted.div_ceil(hosts.saturating_mul(burst)).max(1);
     let load = percent(settings)?;
-    let pairs = traffic::permutation(hosts, size(settings)?, settings.value("seed")?);
+    let pairs = traffic::permutation(hosts, size(settings)?, settings.seed()?);
     let mut flows = Vec::new();
     for each in pairs.map_err(|error| settings.wrong("traffic", error))? {
         let rate = fabric.topology.links()[each.src as usize].rate;

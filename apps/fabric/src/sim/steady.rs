@@ -36,7 +36,7 @@ pub(super) fn runs(settings: &Settings) -> Result<Vec<Settings>, SimError> {
         return Ok(vec![settings.clone()]);
     }
     let count = settings.number("repetitions", 1, RUNS_MAX)?;
-    let seed: u64 = settings.value("seed")?;
+    let seed = settings.seed()?;
     let with =
         |run: u32| settings.clone().with("seed", &seed.wrapping_add(u64::from(run)).to_string());
     Ok(if count == 1 { vec![settings.clone()] } else { (0..count).map(with).collect() })

@@ -149,7 +149,7 @@ fn published(settings: &Settings, switching: Switching) -> Result<(Fabric, Proto
         return Err(settings.wrong(name, message));
     }
     // Where each host's round robin began was drawn; the arbiter of Fastpass is a host more.
-    let mut draw = Draw::new(settings.value("seed")?);
+    let mut draw = Draw::new(settings.seed()?);
     let spines = u64::from(shape.spines);
     let hosts = shape.racks * shape.hosts_per_rack + 1;
     let phases = (0..hosts).map(|_| u32::try_from(draw.below(spines)).unwrap_or(0)).collect();

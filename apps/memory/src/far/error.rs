@@ -9,7 +9,7 @@ use super::hold::HoldError;
 /// A blade that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FarError {
-    #[error("--far {uri}: {source}")]
+    #[error("--far {uri}: {source}{}", source.remedy())]
     Connect { uri: String, source: HostError },
     #[error("--far {uri}: its blocks have {bytes} bytes; a page of 4096 needs blocks of no more")]
     Blocks { uri: String, bytes: u64 },

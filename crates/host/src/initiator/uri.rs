@@ -81,7 +81,9 @@ impl FromStr for IscsiUri {
             && target.len() <= NAME_BYTES_MAX
             && !target.contains(|c: char| c == '/' || c.is_whitespace() || c.is_control());
         if !is_name {
-            return Err(fail("a target's name begins with iqn., eui. or naa. and has 223 bytes"));
+            return Err(fail(
+                "a target's name begins with iqn., eui. or naa. and has 223 bytes at most",
+            ));
         }
         let mut uri = Self {
             user: user.map(str::to_owned),

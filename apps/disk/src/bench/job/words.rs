@@ -207,24 +207,7 @@ pub(super) fn nearest(name: &str) -> Option<&'static str> {
     let unsupported = UNSUPPORTED.iter().map(|(word, ..)| *word);
     // Of those equally near the first, so those that do something before those that do not.
     let all = SUPPORTED.iter().copied().chain(aliases).chain(meaningless).chain(unsupported);
-    let (distance, word) = all.map(|word| (distance(name, word), word)).min_by_key(|one| one.0)?;
-    (distance <= (name.chars().count() / 2).max(1)).then_some(word)
-}
-
-// How many characters are to be changed, added or left out (Levenshtein).
-fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (index, of_one) in one.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = index + 1;
-        for (at, of_other) in other.iter().enumerate() {
-            let changed = diagonal + usize::from(of_one != *of_other);
-            diagonal = row[at + 1];
-            row[at + 1] = changed.min(row[at] + 1).min(row[at + 1] + 1);
-        }
-    }
-    row[other.len()]
+    console::usage::nearest(name, all)
 }
 
 #[cfg(test)]
@@ -263,7 +246,5 @@ mod tests {
         for (name, word) in cases {
             assert_eq!(nearest(name), word, "{name}");
         }
-        assert_eq!(distance("kitten", "sitting"), 3);
-        assert_eq!((distance("", "abc"), distance("abc", "")), (3, 3));
     }
 }
