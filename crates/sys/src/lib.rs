@@ -12,6 +12,7 @@
 //! move bytes to and from sockets and files       ring, block, shared, disk, stream
 //! be on this machine, or in a simulation         world
 //! serve files of its own                          mount
+//! keep keys and values with a library that is installed  rocks
 //! see what processes cost, and who listens       usage, listener
 //! give up rights                                  user, sandbox
 //! draw what nobody can foretell                   random
@@ -38,6 +39,7 @@ pub mod group;
 pub mod hint;
 pub mod holes;
 pub mod huge;
+mod library;
 pub mod listener;
 pub mod maps;
 pub mod memory;
@@ -52,6 +54,7 @@ pub mod ptrace;
 pub mod random;
 pub mod remote;
 pub mod ring;
+pub mod rocks;
 pub mod sandbox;
 pub mod seccomp;
 pub mod setting;
@@ -66,3 +69,4 @@ pub mod userfault;
 pub mod world;
 
 pub use error::{Error, Result};
+pub use library::LoaderError;
