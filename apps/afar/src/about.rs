@@ -20,12 +20,13 @@ use results::plan::pool::PoolSizing;
 use results::prediction::Prediction;
 use results::report::Report;
 use results::reproduced::Reproduction;
+use results::served::KvServed;
 use results::sim::{Sensitivity, Simulation, Simulations};
 use results::torture::Torture;
 use results::{ClosedLoop, Findings, Record, Requirements, Validation};
 
 /// Every record that a command writes as JSON, by schema.
-const RECORDS: [&str; 25] = [
+const RECORDS: [&str; 26] = [
     About::SCHEMA,
     Admission::SCHEMA,
     Bill::SCHEMA,
@@ -34,6 +35,7 @@ const RECORDS: [&str; 25] = [
     CostMap::SCHEMA,
     Findings::SCHEMA,
     FleetDemand::SCHEMA,
+    KvServed::SCHEMA,
     LoadResults::SCHEMA,
     PageOrder::SCHEMA,
     Placement::SCHEMA,

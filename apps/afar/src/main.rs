@@ -26,6 +26,7 @@ command::table! {
     Run(memory::RunFlags) => memory::run,
     Sweep(sweep::SweepFlags) => sweep::sweep,
     Load(kv::LoadFlags) => kv::load,
+    Kv(kv::StoreFlags) => kv::kv,
     Serve(disk::ServeFlags) => disk::serve,
     Top(disk::TopFlags) => disk::top,
     Discover(disk::DiscoverFlags) => disk::discover,

@@ -59,7 +59,8 @@ pub(super) fn section(value: Value, _: &Context) -> Result<Section, serde_json::
         figures.push(Figure::new(format!("{name}, p50"), "µs", latency.p50_ns as f64 / 1e3));
         figures.push(Figure::new(format!("{name}, p99"), "µs", latency.p99_ns as f64 / 1e3));
     }
-    let mut pictures = vec![percentiles(&latencies)];
+    let mut pictures =
+        vec![percentiles(&latencies, "From when a request was meant to be sent to its answer.")];
     pictures.extend(by_second(&results.request_count_by_second));
     Ok(Section {
         title: format!("Load on {}", params.target),
@@ -84,7 +85,7 @@ pub(super) fn section(value: Value, _: &Context) -> Result<Section, serde_json::
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive rate")]
-fn count_of(rate: f64) -> String {
+pub(super) fn count_of(rate: f64) -> String {
     count(rate.round() as u64)
 }
 
@@ -105,7 +106,7 @@ pub(super) fn throughput(per_s: f64, by_second: &[u64]) -> Figure {
 }
 
 /// Latencies at the percentiles that a summary has.
-fn percentiles(latencies: &[(&str, LatencySummary)]) -> Picture {
+pub(super) fn percentiles(latencies: &[(&str, LatencySummary)], caption: &str) -> Picture {
     let values = |one: &LatencySummary| {
         [one.p50_ns, one.p90_ns, one.p95_ns, one.p99_ns, one.p999_ns, one.max_ns]
             .map(|ns| ns as f64 / 1e3)
@@ -138,7 +139,7 @@ fn percentiles(latencies: &[(&str, LatencySummary)]) -> Picture {
     Picture {
         name: "latency-percentiles".to_owned(),
         title: "Latency by percentile".to_owned(),
-        caption: "From when a request was meant to be sent to its answer.".to_owned(),
+        caption: caption.to_owned(),
         chart: Chart::Plot(chart),
         table,
     }

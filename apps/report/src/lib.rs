@@ -43,6 +43,7 @@ mod predicted;
 mod reproduced;
 mod requirement;
 mod run;
+mod served;
 mod sim;
 mod sweep;
 mod torture;

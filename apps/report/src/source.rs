@@ -12,8 +12,8 @@ use serde_json::Value;
 use super::context::Context;
 use super::section::Section;
 use super::{
-    disk, faults, flows, kv, loops, plan, predicted, reproduced, requirement, run, sim, sweep,
-    torture, validated, workload,
+    disk, faults, flows, kv, loops, plan, predicted, reproduced, requirement, run, served, sim,
+    sweep, torture, validated, workload,
 };
 
 /// Longest record that is read; those of afar are a few megabytes at most.
@@ -77,11 +77,12 @@ pub type OfSweep<'a> = &'a dyn Fn(&Path) -> Result<Findings, String>;
 type Reader = fn(Value, &Context) -> Result<Section, serde_json::Error>;
 
 /// Kinds of records by their schema.
-const READERS: [(&str, Reader); 20] = [
+const READERS: [(&str, Reader); 21] = [
     (RunResults::SCHEMA, run::section),
     (Findings::SCHEMA, sweep::section),
     (Requirements::SCHEMA, requirement::section),
     (LoadResults::SCHEMA, kv::section),
+    (results::served::KvServed::SCHEMA, served::section),
     (WorkloadResults::SCHEMA, workload::section),
     (results::torture::Torture::SCHEMA, torture::section),
     (results::sim::Simulation::SCHEMA, sim::section),

@@ -8,7 +8,8 @@
 //! * A measurement runs afar as a user does: as a process, by its flags. This crate is the only one
 //!   that finds afar's program and spells those flags.
 //! * A [`Child`] ends when it is dropped, and the kernel kills it if this process is killed.
-//! * Nobody reads what afar says to people: a target states where it serves in [`Ready`].
+//! * Nobody reads what afar says to people: a target states where it serves in [`Ready`], a
+//!   key-value server in [`KvReady`].
 
 mod child;
 mod own;
@@ -18,6 +19,6 @@ mod serve;
 
 pub use child::{Child, Waited};
 pub use own::{SELF, afar, program};
-pub use ready::Ready;
+pub use ready::{KvReady, Ready};
 pub use run::{Network, RunSpec};
 pub use serve::{LaunchError, ServeSpec, Served};

@@ -5,6 +5,42 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
+/// The line that `afar kv serve --ready-fd` writes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KvReady {
+    /// [`KvReady::SCHEMA`].
+    pub schema: String,
+    /// Where clients connect.
+    pub address: SocketAddr,
+}
+
+impl KvReady {
+    /// The version of the line.
+    pub const SCHEMA: &'static str = "afar.kv.ready/1";
+
+    /// Of a server at this address.
+    #[must_use]
+    pub fn at(address: SocketAddr) -> Self {
+        Self { schema: Self::SCHEMA.to_owned(), address }
+    }
+
+    /// Writes the line.
+    ///
+    /// # Errors
+    /// When the descriptor cannot be written to.
+    pub fn write(&self, mut to: impl Write) -> io::Result<()> {
+        let text = serde_json::to_string(self).map_err(io::Error::from)? + "\n";
+        to.write_all(text.as_bytes())
+    }
+
+    /// The line, if `text` is one.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok().filter(|ready: &Self| ready.schema == Self::SCHEMA)
+    }
+}
+
 /// The line that `afar serve --ready-fd` writes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -69,6 +105,20 @@ mod tests {
              \"metrics\":null,\"shards\":[7,8]}\n"
         );
         assert_eq!(Ready::read(line.as_slice()), Some(ready));
+    }
+
+    #[test]
+    fn line_of_a_key_value_server_is_read_as_written() {
+        let ready = KvReady::at("[::1]:6379".parse().expect("an address"));
+        let mut line = Vec::new();
+        ready.write(&mut line).expect("there is memory");
+        let text = String::from_utf8_lossy(&line);
+        assert_eq!(text, "{\"schema\":\"afar.kv.ready/1\",\"address\":\"[::1]:6379\"}\n");
+        assert_eq!(KvReady::parse(&text), Some(ready));
+        assert_eq!(
+            KvReady::parse("{\"schema\":\"afar.kv.ready/0\",\"address\":\"[::1]:1\"}"),
+            None
+        );
     }
 
     #[test]

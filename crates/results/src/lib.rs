@@ -8,6 +8,7 @@
 //! run --remember ─► PageOrder of `order` ────────────┤
 //! reproduce ─► Reproduction ─────────────────────────┤
 //! torture ─► Torture ────────────────────────────────┤
+//! kv serve ─► KvServed of `served` ──────────────────┤
 //! doctor ─► Checkup ─────────────────────────────────┤
 //! version ─► About ──────────────────────────────────┤
 //! ctl, top ─► RunState, TargetView of `live` ────────┤
@@ -29,6 +30,7 @@ pub mod plan;
 pub mod prediction;
 pub mod report;
 pub mod reproduced;
+pub mod served;
 pub mod sim;
 pub mod torture;
 pub mod validity;

@@ -8,6 +8,7 @@ mod plan;
 mod prediction;
 mod report;
 mod reproduced;
+mod served;
 mod sim;
 mod torture;
 mod validation;

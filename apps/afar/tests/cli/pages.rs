@@ -7,7 +7,7 @@ use crate::{Scratch, afar, stderr, stdout, text};
 
 #[test]
 fn help_of_every_command() {
-    let commands: [&[&str]; 33] = [
+    let commands: [&[&str]; 35] = [
         &[],
         &["run"],
         &["serve"],
@@ -29,6 +29,8 @@ fn help_of_every_command() {
         &["sim"],
         &["loop"],
         &["predict"],
+        &["kv"],
+        &["kv", "serve"],
         &["report"],
         &["probe"],
         &["man"],
@@ -146,6 +148,8 @@ fn man_pages_for_every_command() {
             "afar-discover.1",
             "afar-doctor.1",
             "afar-identify.1",
+            "afar-kv-serve.1",
+            "afar-kv.1",
             "afar-load-kv.1",
             "afar-load.1",
             "afar-loop.1",

@@ -23,7 +23,7 @@ pub(crate) const FAULTS: usize = 100_000;
 pub(crate) fn records(directory: &Path) -> Vec<PathBuf> {
     let mut all = vec![findings(directory), requirement(directory), run(directory)];
     all.extend([load(directory, "load", 1), closed_loop(directory), reproduced(directory)]);
-    all.extend([prediction(directory), validation(directory)]);
+    all.extend([prediction(directory), validation(directory), served(directory)]);
     all.extend([faults(directory, 3_000), sweep_directory(directory), sim_directory(directory)]);
     all.extend(plans(directory));
     let made: [(&str, &[&str]); 4] = [
@@ -301,6 +301,11 @@ fn closed_loop(directory: &Path) -> PathBuf {
         agreed: false,
     };
     write(directory, "loop", &json(&results::write(&record)))
+}
+
+fn served(directory: &Path) -> PathBuf {
+    let golden = include_str!("../../../../crates/results/tests/golden/kv-serve.json");
+    write(directory, "kv-serve", &json(golden))
 }
 
 fn validation(directory: &Path) -> PathBuf {

@@ -42,7 +42,7 @@ macro_rules! app {
 }
 
 #[rustfmt::skip] // one row, one line
-const ROWS: [Row; 45] = [
+const ROWS: [Row; 46] = [
     row("tidy", 10, Only(&[]), "reads text; checks a tree that does not build"),
     row("bench", 9, AllBelow, "measures what the product ships"),
     row("afar", 8, AllBelow, "the applications meet here and nowhere else"),
@@ -59,7 +59,9 @@ const ROWS: [Row; 45] = [
     ]), "hostile peers"),
     row("fabric", 6, Only(app!["netsim", "records", "workload"]), "the network in between"),
     row("plan", 6, Only(app!["planner", "records"]), "from demand to a bill"),
-    row("kv", 6, Only(app!["load", "jobs", "workload"]), "key-value stores and batch programs"),
+    row("kv", 6, Only(app![
+        "load", "store", "jobs", "workload"
+    ]), "key-value stores and batch programs"),
     row("sweep", 6, Only(app!["farmem", "paging", "workload"]), "repeats runs: asks them by flags"),
     row("report", 6, Only(app!["raster", "records"]), "shows records: knows no domain"),
     row("simworld", 6, Only(&["sys", "workload"]), "a world for tests: knows nobody in it"),
@@ -75,6 +77,7 @@ const ROWS: [Row; 45] = [
     row("paging", 2, Only(&["measure"]), "which pages are local: no clock, no kernel"),
     row("backend", 2, Only(&["sys", "workload", "measure"]), "holds bytes: no network"),
     row("load", 2, Only(&["workload", "sys", "measure"]), "asks servers, times the answers"),
+    row("store", 2, Only(&["sys", "measure"]), "answers clients: knows none of them"),
     row("jobs", 2, Only(&["workload", "measure"]), "computes in memory: no clock, no kernel"),
     row("netsim", 2, Only(&["workload", "measure"]), "simulates: no clock, no kernel"),
     row("planner", 2, Only(&["workload", "measure"]), "computes: runs nothing"),
