@@ -9,6 +9,8 @@ use measure::Fraction;
 use crate::far::{FarUri, far_uri};
 
 const HEADING: &str = "Validation";
+const REPETITIONS: u32 = 7;
+const WITHIN: Fraction = Fraction::from_percent(5).unwrap();
 
 /// Flags of `afar run --validate`.
 #[derive(Debug, Args)]
@@ -25,26 +27,45 @@ pub(crate) struct ValidateFlags {
     pub(crate) uris: Vec<FarUri>,
 
     /// With --validate: run each kind so often, in shuffled blocks; an interval needs 5
-    #[arg(long, value_name = "COUNT", default_value = "7", requires = "uris")]
-    #[arg(value_parser = repetitions(), help_heading = HEADING)]
-    pub(crate) repetitions: u32,
+    /// [default: 7]
+    #[arg(long, value_name = "COUNT", value_parser = repetitions(), help_heading = HEADING)]
+    repetitions: Option<u32>,
 
-    /// With --validate: how far an emulated run may be from a real one
-    #[arg(long, value_name = "SHARE", default_value = "5%", requires = "uris")]
-    #[arg(help_heading = HEADING)]
-    pub(crate) within: Fraction,
+    /// With --validate: how far an emulated run may be from a real one [default: 5%]
+    #[arg(long, value_name = "SHARE", help_heading = HEADING)]
+    within: Option<Fraction>,
 
     /// With --validate, and without --profile: emulate also with one thing changed, to see whether
     /// it matters: mean (each fetch takes the mean), scaled (each takes 1.25 times as long), waits
     /// (threads sleep instead of spinning, or spin), dirty-bits (pages are written back that were
     /// written to, changed or not), free-writes (no page is)
     #[arg(long, value_name = "WHAT[,WHAT]...", value_enum, value_delimiter = ',')]
-    #[arg(requires = "uris", conflicts_with = "profile", help_heading = HEADING)]
+    #[arg(conflicts_with = "profile", help_heading = HEADING)]
     pub(crate) ablate: Vec<Ablation>,
 
     /// With --validate: keep records and the profile here; created if missing [default: nowhere]
-    #[arg(long, short, value_name = "DIR", requires = "uris", help_heading = HEADING)]
+    #[arg(long, short, value_name = "DIR", help_heading = HEADING)]
     pub(crate) output: Option<PathBuf>,
+}
+
+impl ValidateFlags {
+    /// What means something with --validate only, and whether it was given.
+    pub(crate) fn given(&self) -> [(&'static str, bool); 4] {
+        [
+            ("--repetitions", self.repetitions.is_some()),
+            ("--within", self.within.is_some()),
+            ("--ablate", !self.ablate.is_empty()),
+            ("--output", self.output.is_some()),
+        ]
+    }
+
+    pub(crate) fn repetitions(&self) -> u32 {
+        self.repetitions.unwrap_or(REPETITIONS)
+    }
+
+    pub(crate) fn within(&self) -> Fraction {
+        self.within.unwrap_or(WITHIN)
+    }
 }
 
 /// What is changed in an emulation.

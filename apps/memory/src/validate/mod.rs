@@ -129,7 +129,7 @@ fn frame(flags: &RunFlags, experiment: &Experiment) -> Validation {
         policy: experiment.policy.to_string(),
         prefetch: experiment.prefetch.to_string(),
         seed: flags.seed,
-        within: f64::from(flags.validation.within.ppm()) / 1e6,
+        within: f64::from(flags.validation.within().ppm()) / 1e6,
         counts_within: COUNTS_WITHIN,
         invalid: None,
         profile: None,
@@ -161,14 +161,14 @@ fn measure(runs: &Runs<'_>, record: &mut Validation) -> Result<(), Stopped> {
         .into_iter()
         .chain(ablations.into_iter().map(|ablation| Kind::Emulated(Some(ablation))))
         .collect();
-    let count = validation.repetitions as usize * kinds.len();
+    let count = validation.repetitions() as usize * kinds.len();
     let mut progress = Progress::new("run", count + kinds.len() - 1);
     let (fetches, mut sides) = prepare(runs, &kinds, &mut progress)?;
     record.profile = Some(match &runs.given {
         Some(profile) => profile::told(profile),
         None => fetches.times.told(fetches.unseen_ns),
     });
-    for block in 0..validation.repetitions {
+    for block in 0..validation.repetitions() {
         for index in order(kinds.len(), runs.flags.seed, block) {
             let kind = kinds[index];
             progress.show(&format!("block {}: {}", block + 1, kind.name()));
