@@ -305,8 +305,8 @@ fn a_store_has_one_server() {
     let Some(server) = Server::start("kv::one", &directory, &[]) else { return };
     let ended = launch(&directory, "127.0.0.1:0", &[]).run().expect(1, "the second");
     let wanted = format!(
-        "afar kv: serve {}: another process has this store open, or this one has it twice; end \
-         it, or give another directory\n",
+        "afar kv serve: serve {}: another process has this store open, or this one has it twice; \
+         end it, or give another directory\n",
         directory.display()
     );
     assert_eq!(ended.stderr, wanted);

@@ -56,7 +56,7 @@ const CASES: [(&[&str], &str); 50] = [
     (&["--calibrated", "/dev/null"], "/dev/null: it is no JSON, so it is no record \"afar.run/2\""),
     (&["--json", "/no/such/directory/x"], "its directory first: mkdir -p /no/such/directory"),
     (&["--replicas", "2"], "--replicas needs --far or --validate; add that, or leave"),
-    (&["-o", "x"], "-o needs --validate; add that, or leave -o out"),
+    (&["-o", "x"], "--output is for --validate; add that, or leave it out"),
     (&["--record", "/"], "open / for writing: Is a directory (os error 21); give the name"),
 ];
 
@@ -249,6 +249,8 @@ fn one_sentence(stderr: &str, wanted: &str) {
     assert_eq!(stderr.matches('\n').count(), 1, "{stderr}");
     assert!(stderr.starts_with("afar") && stderr.ends_with('\n'), "{stderr}");
     // Abbreviations, and what names of hosts and targets begin with.
-    let told = ["e.g. ", "nqn. ", "naa. "].iter().fold(stderr.to_owned(), |a, b| a.replace(b, ""));
+    let told = ["e.g. ", "nqn. ", "eui. ", "naa. "]
+        .iter()
+        .fold(stderr.to_owned(), |a, b| a.replace(b, ""));
     assert!(!told.contains(". "), "{stderr}");
 }
