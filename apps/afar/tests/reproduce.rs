@@ -246,5 +246,5 @@ fn what_is_no_figure_is_bad_usage() {
     directory.launch("guz-fig99", &[]).run().expect(2, "afar reproduce");
     let words = [AFAR, "reproduce", "guz-fig2", "--output", "/dev/null/x"];
     let ended = Launch::new(words).run().expect(2, "afar reproduce");
-    assert!(ended.stderr.contains("check the path"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("give a directory"), "{}", ended.stderr);
 }

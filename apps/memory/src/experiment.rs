@@ -134,8 +134,8 @@ pub(crate) enum UsageError {
     Processor(usize),
     #[error("--page-cluster is for --engine swap; add that, or leave it out")]
     NotForArena,
-    #[error("{flag} is for {of}; add that, or leave it out")]
-    Useless { flag: &'static str, of: &'static str },
+    #[error("{flag} is for --validate; add that, or leave it out")]
+    Useless { flag: &'static str },
     #[error("--one-way {0}: a round trip can be at most 213 days; give less")]
     OneWayTooLong(Duration),
 }
@@ -324,25 +324,13 @@ impl Experiment {
     }
 }
 
-/// What means something only with another flag. clap demands none that a third one excludes, as
+/// What means something with --validate only. clap demands no flag that a third one excludes, as
 /// --rtt does.
 fn check_useless(flags: &RunFlags) -> Result<(), UsageError> {
-    let has_validation = !flags.validation.uris.is_empty();
-    let has_blade = has_validation || !flags.far.is_empty();
-    let of_blades = [
-        ("--replicas", flags.replicas > 1),
-        ("--far-timeout", flags.far_timeout.is_some()),
-        ("--far-take", flags.far_take),
-        ("--spin-max", flags.spin_max.is_some()),
-        ("--supervisor-cpu", flags.supervisor_cpu.is_some()),
-        ("--remember", flags.remember.is_some()),
-    ];
-    let of_blades = of_blades.into_iter().map(|(flag, is_given)| (flag, "--far", is_given));
-    let given = flags.validation.given().map(|(flag, is_given)| (flag, "--validate", is_given));
-    let all = of_blades.filter(|_| !has_blade).chain(given.into_iter().filter(|_| !has_validation));
-    match all.into_iter().find(|one| one.2) {
+    let given = flags.validation.given().into_iter().find(|(_, is_given)| *is_given);
+    match given.filter(|_| flags.validation.uris.is_empty()) {
         None => Ok(()),
-        Some((flag, of, _)) => Err(UsageError::Useless { flag, of }),
+        Some((flag, _)) => Err(UsageError::Useless { flag }),
     }
 }
 
@@ -533,20 +521,10 @@ pub(crate) mod tests {
 
     #[test]
     fn flags_that_mean_nothing_without_another_are_refused_beside_any_third() {
-        for (flags, of) in [
-            ("--output x", "--validate"),
-            ("--repetitions 9", "--validate"),
-            ("--within 1%", "--validate"),
-            ("--ablate mean", "--validate"),
-            ("--replicas 2", "--far"),
-            ("--far-timeout 1s", "--far"),
-            ("--far-take", "--far"),
-            ("--spin-max 5us", "--far"),
-            ("--supervisor-cpu 0", "--far"),
-        ] {
+        for flags in ["--output x", "--repetitions 9", "--within 1%", "--ablate mean"] {
             let error = resolve(&format!("{flags} --rtt 5us")).unwrap_err().to_string();
             let flag = flags.split(' ').next().unwrap();
-            assert_eq!(error, format!("{flag} is for {of}; add that, or leave it out"));
+            assert_eq!(error, format!("{flag} is for --validate; add that, or leave it out"));
         }
     }
 

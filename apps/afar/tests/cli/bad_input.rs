@@ -148,8 +148,7 @@ fn commands_that_are_none() {
 
 /// (words, what the sentence must say): mistakes with commands other than run.
 #[rustfmt::skip] // one row, one line
-const OTHERS: [(&[&str], &str); 17] = [
-    (&["sim", "--every", "2us"], "--every: nobody wants to know what ports did; add --ports FILE"),
+const OTHERS: [(&[&str], &str); 16] = [
     (&["sim", "--pcap-packets", "5"], "--pcap-packets needs --pcap; add that, or leave"),
     (&["sim", "--seed", "x"], "--seed: \"x\": a seed is a whole number"),
     (&["bench", "null:", "--chap-secret", "x"], "is for disks of iscsi://, and null: is none"),

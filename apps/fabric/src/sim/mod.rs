@@ -121,11 +121,6 @@ fn one(flags: &SimFlags, settings: &Settings) -> Result<ExitCode, Failure> {
         format!("simulates with {}", all.join(" "))
     });
     let outputs = Outputs::open(flags)?;
-    if !outputs.want_ports() && settings.is_given("every") {
-        let message = "nobody wants to know what ports did; add --ports FILE, --svg FILE or \
-                       --output DIR, or leave it out";
-        return Err(settings.wrong("every", message).into());
-    }
     setup.observe.every = outputs.want_ports().then_some(every);
     setup.observe.packets = outputs.wanted_packets();
     let signals = console::interrupts().map_err(SimError::from)?;

@@ -10,7 +10,7 @@ use crate::far::{FarUri, far_uri};
 
 const HEADING: &str = "Validation";
 const REPETITIONS: u32 = 7;
-const WITHIN: Fraction = Fraction::from_percent(5).unwrap();
+const WITHIN: Fraction = Fraction::from_percent(5).expect("it is below 100 %");
 
 /// Flags of `afar run --validate`.
 #[derive(Debug, Args)]

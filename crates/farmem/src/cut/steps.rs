@@ -232,7 +232,16 @@ impl Supervisor<'_> {
         };
         cut.phase = Phase::Copying;
         for touch in std::mem::take(&mut cut.held) {
-            self.resolve(&touch);
+            self.answer_held(&touch);
+        }
+    }
+
+    /// Answers a fault that was held. Its page may have left since, or be on probation: mapped as
+    /// it is, it would leave while it is used.
+    pub(crate) fn answer_held(&mut self, touch: &Touch) {
+        match self.config.trap {
+            TrapKind::Userfault => self.touch(*touch),
+            TrapKind::Bpf => self.resolve(touch),
         }
     }
 
