@@ -120,6 +120,63 @@ fn requests_are_divided_and_the_mix_is_kept() {
 }
 
 #[test]
+fn updates_append_until_a_value_is_full() {
+    if !installed(&["redis-server", "memcached", "redis-cli"], "load::append") {
+        return;
+    }
+    for server in [Server::redis("append"), Server::memcached("append", "64")] {
+        let flags = ["--fill", "--keys", "20", "--value-size", "100", "--distribution", "uniform"];
+        let grows = ["--append", "90", "--append-limit", "1kB", "--reads", "25%", "--verify"];
+        // One request at a time, so that a limit is one.
+        let one = server.load(&[&flags[..], &grows, &["-c", "1", "-n", "8000"]].concat(), 0);
+        assert_eq!(faults(&one), (0, 0, 0), "{one:?}");
+        let [("read", reads), ("update", updates)] = counts(&one)[..] else { panic!("{one:?}") };
+        assert_eq!(reads + updates, 8000);
+        assert!((1_700..2_300).contains(&reads), "{reads}");
+        if server.scheme == "redis+unix" {
+            let keys = redis_cli(&server, &["KEYS", "*"]);
+            let length = |key: &str| redis_cli(&server, &["STRLEN", key]).trim().parse::<u64>();
+            let lengths: Vec<u64> =
+                keys.lines().map(|key| length(key).expect("a number")).collect();
+            assert_eq!(lengths.len(), 20);
+            let is_grown = |length: &u64| (length - 100).is_multiple_of(90) && *length <= 1000;
+            assert!(lengths.iter().all(is_grown), "{lengths:?}");
+            // 300 updates of each record end anywhere between 100 and 1,000 bytes.
+            assert!(lengths.iter().sum::<u64>() > 20 * 200, "{lengths:?}");
+        }
+        // Many at once: what is read is still what was stored.
+        let many = ["-c", "8", "--depth", "4", "-t", "2", "-n", "8000"];
+        let many = server.load(&[&flags[..], &grows, &many].concat(), 0);
+        assert_eq!(faults(&many), (0, 0, 0), "{many:?}");
+        // Values that have grown are not those of a load that replaces them.
+        let plain = ["--keys", "20", "--value-size", "100", "--verify", "-n", "200"];
+        assert!(faults(&server.load(&plain, 1)).2 > 0);
+    }
+}
+
+#[test]
+fn a_probe_is_counted_apart() {
+    if !installed(&["redis-server", "redis-cli"], "load::probe") {
+        return;
+    }
+    let server = Server::redis("probe");
+    let flags = ["--fill", "--keys", "300", "-n", "30000", "-t", "2", "-c", "8", "--depth", "4"];
+    let results = server.load(&[&flags[..], &["--probe", "--verify"]].concat(), 0);
+    assert_eq!(results.request_count, 30_000);
+    let probe = results.probe.expect("it was asked for");
+    assert!(probe.request_count > 10, "{probe:?}");
+    assert_eq!(probe.operations.len(), 1);
+    assert_eq!(probe.operations[0].latency.count, probe.request_count);
+    // The server has seen the requests of both, and none twice.
+    let stats = redis_cli(&server, &["INFO", "commandstats"]);
+    let calls = stats.split_once("cmdstat_get:calls=").expect("there were reads").1;
+    let calls: u64 = calls.split(',').next().expect("a word").parse().expect("a number");
+    assert_eq!(calls, 30_000 + probe.request_count);
+    let without = server.load(&["--keys", "300", "-n", "100"], 0);
+    assert_eq!(without.probe, None);
+}
+
+#[test]
 fn what_was_not_stored_is_found() {
     if !installed(&["redis-server", "redis-cli"], "load::wrong") {
         return;
@@ -232,7 +289,7 @@ fn a_server_that_dies_or_sleeps_costs_its_requests_only() {
 
 #[test]
 fn bad_input_is_one_sentence() {
-    let cases: [(&[&str], &str); 9] = [
+    let cases: [(&[&str], &str); 13] = [
         (&["http://x"], "http://x is not a server; write redis://HOST:PORT"),
         (&["redis://x", "-w", "g"], "--workload g: No such file or directory"),
         (&["redis://x", "-w", "/dev/null", "--rate", "0"], "--rate 0: give requests per second"),
@@ -242,6 +299,10 @@ fn bad_input_is_one_sentence() {
         (&["redis://x", "--keys", "0"], "--keys"),
         (&["redis://x", "--spacing", "even"], "--rate"),
         (&["redis://x", "--duration", "5"], "a time needs a unit"),
+        (&["redis://x", "--reads", "101%"], "--reads 101%: give a share from 0% to 100%"),
+        (&["redis://x", "--append-limit", "1kB"], "--append"),
+        (&["redis://x", "--append", "0"], "--append 0 to --value-size 1000"),
+        (&["redis://x", "--append", "1", "--append-limit", "1000"], "a limit of 1001 bytes"),
     ];
     for (flags, sentence) in cases {
         let words = [env!("CARGO_BIN_EXE_afar"), "load", "kv"];

@@ -1,7 +1,7 @@
 //! What `afar load` has measured at a key-value server.
 
 use chart::{Axis, Kind, Look, Plot, Series};
-use measure::{LatencySummary, LoadResults, Run};
+use measure::{LatencySummary, LoadParams, LoadResults, Run};
 use serde_json::Value;
 
 use super::context::Context;
@@ -16,39 +16,8 @@ pub(super) const PERCENTILES: [&str; 6] = ["p50", "p90", "p95", "p99", "p99.9", 
 pub(super) fn section(value: Value, _: &Context) -> Result<Section, serde_json::Error> {
     let run: Run<LoadResults> = serde_json::from_value(value)?;
     let (params, results) = (&run.params, &run.results);
-    let loops = params.rate_per_s.map_or_else(
-        || format!("in a closed loop of {} connections", params.connection_count),
-        |rate| format!("in an open loop at {} requests per second", exact(rate)),
-    );
-    let mut answer = vec![format!(
-        "{} answered {} requests per second ({} in all), asked {loops}.",
-        params.target,
-        count_of(results.requests_per_s),
-        count(results.request_count)
-    )];
-    for operation in &results.operations {
-        let latency = &operation.latency;
-        answer.push(format!(
-            "Half of the requests to {} were answered within {}, 99 of 100 within {}.",
-            operation.operation,
-            time_ns(latency.p50_ns as f64),
-            time_ns(latency.p99_ns as f64)
-        ));
-    }
-    let mut warnings: Vec<String> = results.first_trouble.iter().cloned().collect();
-    if results.lost_count > 0 {
-        let share = results.lost_count as f64 / (results.request_count + results.lost_count) as f64;
-        warnings.push(format!("{} of the requests were lost", percent(share)));
-    }
-    for operation in &results.operations {
-        if operation.wrong_count > 0 {
-            let (number, name) = (count(operation.wrong_count), &operation.operation);
-            warnings.push(format!("{number} values were not what was stored ({name})"));
-        }
-    }
-    if results.interrupted {
-        warnings.push("it was ended before its time".to_owned());
-    }
+    let answer = answer(params, results);
+    let warnings = warnings(results);
     let latencies: Vec<(&str, LatencySummary)> = results
         .operations
         .iter()
@@ -58,6 +27,10 @@ pub(super) fn section(value: Value, _: &Context) -> Result<Section, serde_json::
     for (name, latency) in &latencies {
         figures.push(Figure::new(format!("{name}, p50"), "µs", latency.p50_ns as f64 / 1e3));
         figures.push(Figure::new(format!("{name}, p99"), "µs", latency.p99_ns as f64 / 1e3));
+    }
+    for operation in results.probe.iter().flat_map(|probe| &probe.operations) {
+        let name = format!("probe, {}, p95", operation.operation);
+        figures.push(Figure::new(name, "µs", operation.latency.p95_ns as f64 / 1e3));
     }
     let mut pictures =
         vec![percentiles(&latencies, "From when a request was meant to be sent to its answer.")];
@@ -82,6 +55,57 @@ pub(super) fn section(value: Value, _: &Context) -> Result<Section, serde_json::
         host: Some(run.host),
         ..Section::default()
     })
+}
+
+fn answer(params: &LoadParams, results: &LoadResults) -> Vec<String> {
+    let loops = params.rate_per_s.map_or_else(
+        || format!("in a closed loop of {} connections", params.connection_count),
+        |rate| format!("in an open loop at {} requests per second", exact(rate)),
+    );
+    let mut answer = vec![format!(
+        "{} answered {} requests per second ({} in all), asked {loops}.",
+        params.target,
+        count_of(results.requests_per_s),
+        count(results.request_count)
+    )];
+    for operation in &results.operations {
+        let latency = &operation.latency;
+        answer.push(format!(
+            "Half of the requests to {} were answered within {}, 99 of 100 within {}.",
+            operation.operation,
+            time_ns(latency.p50_ns as f64),
+            time_ns(latency.p99_ns as f64)
+        ));
+    }
+    for operation in results.probe.iter().flat_map(|probe| &probe.operations) {
+        let latency = &operation.latency;
+        answer.push(format!(
+            "A client beside the load with one request at a time had half of its requests to {} \
+             answered within {}, 95 of 100 within {}.",
+            operation.operation,
+            time_ns(latency.p50_ns as f64),
+            time_ns(latency.p95_ns as f64)
+        ));
+    }
+    answer
+}
+
+fn warnings(results: &LoadResults) -> Vec<String> {
+    let mut warnings: Vec<String> = results.first_trouble.iter().cloned().collect();
+    if results.lost_count > 0 {
+        let share = results.lost_count as f64 / (results.request_count + results.lost_count) as f64;
+        warnings.push(format!("{} of the requests were lost", percent(share)));
+    }
+    for operation in &results.operations {
+        if operation.wrong_count > 0 {
+            let (number, name) = (count(operation.wrong_count), &operation.operation);
+            warnings.push(format!("{number} values were not what was stored ({name})"));
+        }
+    }
+    if results.interrupted {
+        warnings.push("it was ended before its time".to_owned());
+    }
+    warnings
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive rate")]

@@ -39,6 +39,15 @@ pub enum Pacing {
     },
 }
 
+/// How values grow: an update appends to one until it would be too long, and then replaces it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Growth {
+    /// Bytes that an update appends, at least 1.
+    pub append_bytes: usize,
+    /// Bytes of a value at most, but for updates of one record that are under way at once.
+    pub limit_bytes: usize,
+}
+
 /// A load.
 #[derive(Debug, Clone)]
 pub struct LoadConfig {
@@ -65,6 +74,10 @@ pub struct LoadConfig {
     pub busy_poll: Duration,
     /// Check what is read.
     pub verify: bool,
+    /// How values grow; `None` for updates that replace them.
+    pub growth: Option<Growth>,
+    /// Have one more thread and connection send one request at a time, which is timed apart.
+    pub probe: bool,
     /// Seed of every draw.
     pub seed: u64,
 }

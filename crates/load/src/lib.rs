@@ -18,13 +18,14 @@
 
 mod config;
 mod connection;
+mod growth;
 mod protocol;
 mod run;
 mod source;
 mod tally;
 mod worker;
 
-pub use config::{Address, LoadConfig, Pacing, Target};
+pub use config::{Address, Growth, LoadConfig, Pacing, Target};
 pub use protocol::{Protocol, ProtocolError};
 pub use run::{LoadError, Progress, Stop, fill, run};
 pub use tally::{OperationTally, Tally};

@@ -7,6 +7,7 @@ use workload::{Arrivals, Requests};
 
 use crate::config::{Address, LoadConfig, Pacing};
 use crate::connection::Connection;
+use crate::growth::Sizes;
 use crate::source::Source;
 use crate::tally::Tally;
 use crate::worker::{Pacer, Shared, Window, Worker};
@@ -74,6 +75,7 @@ pub fn fill(config: &LoadConfig, progress: &Progress) -> Result<Tally, LoadError
         depth: config.depth.max(FILL_DEPTH),
         duration: None,
         warmup: Duration::from_ps(0),
+        probe: false,
         ..config.clone()
     };
     let (step, end) = (u64::from(config.threads), config.workload.record_count);
@@ -86,11 +88,13 @@ pub fn fill(config: &LoadConfig, progress: &Progress) -> Result<Tally, LoadError
 /// When the server cannot be reached.
 pub fn run(config: &LoadConfig, progress: &Progress) -> Result<Tally, LoadError> {
     let threads = u64::from(config.threads);
+    let streams = threads + u64::from(config.probe);
     let all = config.workload.operation_count.unwrap_or(u64::MAX);
     start(config, progress, |thread| {
-        let requests = Requests::new(&config.workload, config.seed, thread, threads);
-        // The first threads take what does not divide.
-        let left = all / threads + u64::from(thread < all % threads);
+        let requests = Requests::new(&config.workload, config.seed, thread, streams);
+        // The first threads take what does not divide; the client beside them has no number.
+        let share = all / threads + u64::from(thread < all % threads);
+        let left = if thread < threads { share } else { u64::MAX };
         Source::Mix { requests: Box::new(requests), left }
     })
 }
@@ -102,41 +106,70 @@ fn start(
 ) -> Result<Tally, LoadError> {
     let mut sockets = Vec::new();
     for _ in 0..config.connections {
-        let connection = Connection::open(&config.target.address);
-        sockets.push(connection.map_err(|source| LoadError::Connect {
-            address: match &config.target.address {
-                Address::Tcp(name) => name.clone(),
-                Address::Unix(path) => path.display().to_string(),
-            },
-            source,
-        })?);
+        sockets.push(open(&config.target.address)?);
     }
+    let beside = LoadConfig {
+        pacing: Pacing::Closed,
+        threads: 1,
+        connections: 1,
+        depth: 1,
+        ..config.clone()
+    };
+    let beside_socket = config.probe.then(|| open(&config.target.address)).transpose()?;
+    let sizes = config.growth.map(|growth| {
+        Sizes::new(growth, config.workload.value_bytes, config.workload.record_count)
+    });
+    let sizes = sizes.as_ref();
     let now = monotonic_ns();
     let counted_from_ns = now + config.warmup.as_ns();
     let until_ns =
         config.duration.map_or(u64::MAX, |time| counted_from_ns.saturating_add(time.as_ns()));
     let window = Window { counted_from_ns, until_ns };
     let threads = u64::from(config.threads);
-    let results = std::thread::scope(|scope| {
+    let beside_shared = Shared::default();
+    let (results, probe) = std::thread::scope(|scope| {
         let mut workers = Vec::new();
+        let probe = beside_socket.map(|socket| {
+            let (source, sockets) = (source(threads), vec![socket]);
+            let of = (&beside, &beside_shared, sizes);
+            let worker = Worker::new(of, source, Pacer::Closed, sockets, window);
+            scope.spawn(move || worker.run())
+        });
         for thread in 0..threads {
             // Dealt out like cards.
             let left = usize::try_from(threads - thread).unwrap_or(1);
             let mine = sockets.split_off(sockets.len() - sockets.len() / left);
             let pacer = pacer(config, thread, now);
-            let worker = Worker::new(config, &progress.shared, source(thread), pacer, mine, window);
+            let of = (config, &*progress.shared, sizes);
+            let worker = Worker::new(of, source(thread), pacer, mine, window);
             workers.push(scope.spawn(move || worker.run()));
         }
         let joined = workers
             .into_iter()
             .map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        joined.collect::<Vec<_>>()
+        let joined = joined.collect::<Vec<_>>();
+        // There is nothing to be beside any more.
+        beside_shared.stop.store(true, Ordering::Relaxed);
+        let probe = probe
+            .map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        (joined, probe)
     });
     let mut all = Tally::new();
     for tally in results {
         all.merge(&tally?);
     }
+    all.probe = probe.transpose()?.map(Box::new);
     Ok(all)
+}
+
+fn open(address: &Address) -> Result<Connection, LoadError> {
+    Connection::open(address).map_err(|source| LoadError::Connect {
+        address: match address {
+            Address::Tcp(name) => name.clone(),
+            Address::Unix(path) => path.display().to_string(),
+        },
+        source,
+    })
 }
 
 fn pacer(config: &LoadConfig, thread: u64, now: u64) -> Pacer {

@@ -28,6 +28,8 @@ pub struct Tally {
     pub elapsed: Duration,
     /// Requests answered as asked in each second from the first that counts.
     pub seconds: Vec<u64>,
+    /// What the client beside the load felt, if there was one; in nothing else here.
+    pub probe: Option<Box<Self>>,
 }
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -41,6 +43,7 @@ impl Tally {
             first_trouble: None,
             elapsed: Duration::ZERO,
             seconds: Vec::new(),
+            probe: None,
         }
     }
 

@@ -11,10 +11,11 @@ use std::time::Duration as WallDuration;
 use measure::{Duration, Instant};
 use sys::clock::monotonic_ns;
 use sys::event::{Poll, Ready};
-use workload::{Arrivals, Operation, Request, check_value};
+use workload::{Arrivals, Operation, Request};
 
 use crate::config::LoadConfig;
 use crate::connection::{Connection, Sent};
+use crate::growth::{Sizes, check};
 use crate::protocol::{Command, Item, Reply};
 use crate::source::Source;
 use crate::tally::Tally;
@@ -40,6 +41,8 @@ pub(crate) enum Pacer {
 pub(crate) struct Worker<'a> {
     config: &'a LoadConfig,
     shared: &'a Shared,
+    /// How long values are, where they grow.
+    sizes: Option<&'a Sizes>,
     source: Source,
     pacer: Pacer,
     connections: Vec<Connection>,
@@ -67,8 +70,7 @@ pub(crate) struct Window {
 
 impl<'a> Worker<'a> {
     pub(crate) fn new(
-        config: &'a LoadConfig,
-        shared: &'a Shared,
+        (config, shared, sizes): (&'a LoadConfig, &'a Shared, Option<&'a Sizes>),
         source: Source,
         pacer: Pacer,
         connections: Vec<Connection>,
@@ -79,6 +81,7 @@ impl<'a> Worker<'a> {
         Self {
             config,
             shared,
+            sizes,
             source,
             pacer,
             connections,
@@ -167,7 +170,7 @@ impl<'a> Worker<'a> {
             if let Pacer::Open(arrivals) = &mut self.pacer {
                 arrivals.advance();
             }
-            let command = first_command(request, self.config.workload.value_bytes);
+            let command = self.first_command(request);
             self.on_their_way += 1;
             self.send(slot, Sent { request, command, meant_ns, sent_ns: now });
         }
@@ -238,7 +241,7 @@ impl<'a> Worker<'a> {
             let mut each = |item: Item<'_>| match item {
                 Item::Missing => missing += 1,
                 Item::Value(record, data) if config.verify => {
-                    if let Err(error) = check_value(data, record, length) {
+                    if let Err(error) = check(data, record, length, config.growth) {
                         wrong += 1;
                         first_wrong.get_or_insert(error);
                     }
@@ -275,6 +278,9 @@ impl<'a> Worker<'a> {
         if is_half && reply == Reply::Done {
             let bytes = self.config.workload.value_bytes;
             let command = Command::Set { record, version, bytes };
+            if let Some(sizes) = self.sizes {
+                sizes.set(record);
+            }
             self.send(slot, Sent { command, sent_ns: now, ..sent });
             return;
         }
@@ -334,14 +340,19 @@ impl<'a> Worker<'a> {
             self.connections.iter().map(|connection| connection.sent.len()).sum();
         self.tally.lost_count += unanswered as u64;
     }
-}
 
-const fn first_command(request: Request, bytes: usize) -> Command {
-    let Request { operation, record, count, version } = request;
-    match operation {
-        Operation::Read | Operation::Scan | Operation::ReadModifyWrite => {
-            Command::Get { first: record, count }
+    fn first_command(&self, request: Request) -> Command {
+        let Request { operation, record, count, version } = request;
+        let bytes = self.config.workload.value_bytes;
+        match operation {
+            Operation::Read | Operation::Scan | Operation::ReadModifyWrite => {
+                Command::Get { first: record, count }
+            }
+            Operation::Update => match self.sizes.and_then(|sizes| sizes.grow(record)) {
+                Some(bytes) => Command::Append { record, version, bytes },
+                None => Command::Set { record, version, bytes },
+            },
+            Operation::Insert => Command::Set { record, version, bytes },
         }
-        Operation::Update | Operation::Insert => Command::Set { record, version, bytes },
     }
 }

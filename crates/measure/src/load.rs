@@ -18,6 +18,12 @@ pub struct LoadParams {
     pub record_count: u64,
     /// Bytes of a value.
     pub value_bytes: u64,
+    /// Bytes that an update appends to a value, where it does not replace it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub append_bytes: Option<u64>,
+    /// An update that would make a value longer than this replaces it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub append_limit_bytes: Option<u64>,
     /// Most records of a scan.
     pub scan_records_max: u64,
     /// Whether every record was stored first.
@@ -44,6 +50,9 @@ pub struct LoadParams {
     pub busy_poll_ns: u64,
     /// Whether values were checked.
     pub verify: bool,
+    /// Whether one more connection, with one request at a time, was timed apart.
+    #[serde(default)]
+    pub probe: bool,
 }
 
 /// One operation's share of a mix.
@@ -76,6 +85,23 @@ pub struct LoadResults {
     pub first_trouble: Option<String>,
     /// Whether it was ended before its time.
     pub interrupted: bool,
+    /// What one connection beside the load felt that sent one request at a time; none of its
+    /// requests is in the other figures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<LoadProbe>,
+}
+
+/// What came of the requests of one client that sends the next when it has an answer.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct LoadProbe {
+    /// Requests answered as asked.
+    pub request_count: u64,
+    /// Operation by operation.
+    pub operations: Vec<LoadOperation>,
+    /// Requests whose connection failed or that took too long.
+    pub lost_count: u64,
+    /// The first thing that went wrong.
+    pub first_trouble: Option<String>,
 }
 
 /// What came of the requests for one operation.

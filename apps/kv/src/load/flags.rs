@@ -47,6 +47,19 @@ pub(crate) struct KvFlags {
     #[arg(long, value_name = "SIZE", help_heading = REQUESTS)]
     pub(crate) value_size: Option<Bytes>,
 
+    /// Share of reads, the rest being updates, in place of the workload's mix: 80%, 0%
+    #[arg(long, value_name = "SHARE", help_heading = REQUESTS)]
+    pub(crate) reads: Option<String>,
+
+    /// Have an update append so many bytes to a value, instead of replacing it
+    #[arg(long, value_name = "SIZE", help_heading = REQUESTS)]
+    pub(crate) append: Option<Bytes>,
+
+    /// Have an update replace a value that would be longer than this
+    #[arg(long, value_name = "SIZE", default_value = "10kB", help_heading = REQUESTS)]
+    #[arg(requires = "append")]
+    pub(crate) append_limit: Bytes,
+
     /// Which records are asked for [default: the workload's]
     #[arg(long, value_name = "NAME", value_enum, help_heading = REQUESTS)]
     pub(crate) distribution: Option<Distribution>,
@@ -116,6 +129,11 @@ pub(crate) struct KvFlags {
     #[arg(long, value_name = "TIME", help_heading = CONNECTIONS)]
     pub(crate) busy_poll: Option<Duration>,
 
+    /// Beside the load, have one more thread and connection send one request at a time, and print
+    /// its times apart: what a client feels that asks little
+    #[arg(long, help_heading = CONNECTIONS)]
+    pub(crate) probe: bool,
+
     /// Write everything that was measured as JSON; - is standard output
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) json: Option<PathBuf>,
@@ -127,7 +145,9 @@ const CONNECTIONS: &str = "Connections";
 const OUTPUT: &str = "Output";
 
 const NOTES: &str = "\
-A record is one value. A scan reads records whose numbers follow one another, with one MGET or get.
+A record is one value. With --append a value is taken to be as --fill has left it, so fill a store
+again whose values have grown before. A scan reads records whose numbers follow one another, with
+one MGET or get.
 
 Exit status: 0 every request was answered; 1 some were refused, lost or wrong, or the server cannot
 be reached; 2 bad usage.

@@ -8,7 +8,7 @@ mod watch;
 use std::process::ExitCode;
 
 use console::{Class, Failure, Output, terminal};
-use measure::{LoadOperation, LoadResults, Results as _, Run};
+use measure::{LoadOperation, LoadProbe, LoadResults, Results as _, Run};
 use workload::Operation;
 
 use crate::load::flags::{KvFlags, LoadCommand, LoadFlags};
@@ -56,6 +56,27 @@ fn kv(flags: &KvFlags) -> Result<ExitCode, Failure> {
 }
 
 fn results(tally: &::load::Tally, interrupted: bool) -> LoadResults {
+    let probe = tally.probe.as_deref().map(|tally| LoadProbe {
+        request_count: tally.count(),
+        operations: operations(tally),
+        lost_count: tally.lost_count,
+        first_trouble: tally.first_trouble.clone(),
+    });
+    LoadResults {
+        elapsed_ns: tally.elapsed.as_ns(),
+        request_count: tally.count(),
+        requests_per_s: tally.throughput(),
+        request_count_by_second: tally.seconds.clone(),
+        operations: operations(tally),
+        lost_count: tally.lost_count,
+        failed_connection_count: tally.failed_connections,
+        first_trouble: tally.first_trouble.clone(),
+        interrupted,
+        probe,
+    }
+}
+
+fn operations(tally: &::load::Tally) -> Vec<LoadOperation> {
     let operations = Operation::ALL.into_iter().map(|operation| {
         let of = tally.of(operation);
         LoadOperation {
@@ -69,15 +90,5 @@ fn results(tally: &::load::Tally, interrupted: bool) -> LoadResults {
     let asked = |operation: &LoadOperation| {
         operation.latency.count + operation.refused_count + operation.missing_count > 0
     };
-    LoadResults {
-        elapsed_ns: tally.elapsed.as_ns(),
-        request_count: tally.count(),
-        requests_per_s: tally.throughput(),
-        request_count_by_second: tally.seconds.clone(),
-        operations: operations.filter(asked).collect(),
-        lost_count: tally.lost_count,
-        failed_connection_count: tally.failed_connections,
-        first_trouble: tally.first_trouble.clone(),
-        interrupted,
-    }
+    operations.filter(asked).collect()
 }

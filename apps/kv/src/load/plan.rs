@@ -3,9 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
-use ::load::{Address, LoadConfig, Pacing, Protocol, Target};
+use ::load::{Address, Growth, LoadConfig, Pacing, Protocol, Target};
 use console::{Class, Classed};
-use measure::{Duration, LoadParams, LoadShare};
+use measure::{Duration, Fraction, LoadParams, LoadShare};
 use workload::{Mix, Operation, PopularityKind, PropertyError, Ycsb, YcsbName};
 
 use crate::load::flags::{Distribution, KvFlags};
@@ -34,6 +34,13 @@ pub(crate) enum LoadUsage {
     Rate(String),
     #[error("--value-size {0}: a value has at most 512 MiB")]
     ValueSize(u64),
+    #[error("--reads {0}: give a share from 0% to 100%, such as 80%")]
+    Reads(String),
+    #[error(
+        "--append {append} to --value-size {value} with --append-limit {limit}: no update would \
+         append; give a limit of {} bytes or more, and append 1 or more", append + value
+    )]
+    Growth { append: u64, value: u64, limit: u64 },
     #[error("--connections {connections} for --threads {threads}: every thread needs one")]
     Connections { connections: u32, threads: u32 },
 }
@@ -67,6 +74,11 @@ impl Plan {
         if workload.value_bytes as u64 > VALUE_BYTES_MAX {
             return Err(LoadUsage::ValueSize(workload.value_bytes as u64));
         }
+        if let Some(reads) = &flags.reads {
+            let read = reads_of(reads).ok_or_else(|| LoadUsage::Reads(reads.clone()))?;
+            workload.mix = Mix { read, update: 1.0 - read, ..Mix::default() };
+        }
+        let growth = growth(flags, workload.value_bytes as u64)?;
         if let Some(distribution) = flags.distribution {
             workload.popularity = match distribution {
                 Distribution::Uniform => PopularityKind::Uniform,
@@ -101,8 +113,12 @@ impl Plan {
             duration: flags.duration.or_else(|| unlimited.then_some(DURATION)),
             warmup: flags.warm_up,
             timeout: flags.timeout,
-            busy_poll: flags.busy_poll.unwrap_or_else(|| busy_poll(threads)),
+            busy_poll: flags
+                .busy_poll
+                .unwrap_or_else(|| busy_poll(threads + u32::from(flags.probe))),
             verify: flags.verify,
+            growth,
+            probe: flags.probe,
             seed: flags.seed,
         };
         Ok(Self { config, fill: flags.fill, ignored })
@@ -124,6 +140,8 @@ impl Plan {
             theta: workload.theta,
             record_count: workload.record_count,
             value_bytes: workload.value_bytes as u64,
+            append_bytes: config.growth.map(|growth| growth.append_bytes as u64),
+            append_limit_bytes: config.growth.map(|growth| growth.limit_bytes as u64),
             scan_records_max: u64::from(workload.scan_records_max),
             fill: *fill,
             rate_per_s,
@@ -137,8 +155,29 @@ impl Plan {
             timeout_ns: config.timeout.as_ns(),
             busy_poll_ns: config.busy_poll.as_ns(),
             verify: config.verify,
+            probe: config.probe,
         }
     }
+}
+
+// A share of nothing is one here, unlike for memory.
+fn reads_of(text: &str) -> Option<f64> {
+    match text {
+        "0" | "0%" => Some(0.0),
+        _ => text.parse::<Fraction>().ok().map(|share| f64::from(share.ppm()) / 1e6),
+    }
+}
+
+fn growth(flags: &KvFlags, value: u64) -> Result<Option<Growth>, LoadUsage> {
+    let Some(append) = flags.append else {
+        return Ok(None);
+    };
+    let (append, limit) = (append.get(), flags.append_limit.get());
+    if append == 0 || value.saturating_add(append) > limit || limit > VALUE_BYTES_MAX {
+        return Err(LoadUsage::Growth { append, value, limit });
+    }
+    let size = |bytes| usize::try_from(bytes).unwrap_or(usize::MAX);
+    Ok(Some(Growth { append_bytes: size(append), limit_bytes: size(limit) }))
 }
 
 /// The server keeps a processor for itself, or nobody spins.
@@ -212,6 +251,16 @@ fn target(text: &str) -> Result<Target, LoadUsage> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shares_of_reads() {
+        let found = ["0%", "0", "100%", "80%", "0.25", "12.5%"].map(reads_of);
+        let wanted = [0.0, 0.0, 1.0, 0.8, 0.25, 0.125].map(Some);
+        assert_eq!(found, wanted);
+        for wrong in ["", "101%", "-1%", "x", "80"] {
+            assert_eq!(reads_of(wrong), None, "{wrong}");
+        }
+    }
 
     #[test]
     fn targets() {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use measure::{Duration, LatencySummary, LoadOperation, LoadParams, LoadResults, Run};
+use measure::{Duration, LatencySummary, LoadOperation, LoadParams, LoadProbe, LoadResults, Run};
 
 use console::layout::count;
 
@@ -20,10 +20,27 @@ pub(crate) fn shortfall(results: &LoadResults) -> Option<String> {
     let parts = parts.iter().filter(|(number, _)| *number > 0);
     let parts: Vec<_> = parts.map(|(number, what)| format!("{} {what}", count(*number))).collect();
     match (&parts[..], &results.first_trouble) {
-        ([], _) if results.request_count > 0 => None,
+        ([], _) if results.request_count > 0 => results.probe.as_ref().and_then(lacking),
         ([], _) => Some("no request was answered".to_owned()),
         (parts, Some(first)) => Some(format!("{}; the first: {first}", parts.join(", "))),
         (parts, None) => Some(parts.join(", ")),
+    }
+}
+
+/// The same of the client beside the load.
+fn lacking(probe: &LoadProbe) -> Option<String> {
+    let troubles = probe.operations.iter().map(|of| of.refused_count + of.wrong_count);
+    let troubles = troubles.sum::<u64>() + probe.lost_count;
+    match (troubles, &probe.first_trouble) {
+        (0, _) if probe.request_count == 0 => {
+            Some("no request of the probe was answered".to_owned())
+        }
+        (0, None) => None,
+        (_, first) => Some(format!(
+            "{} requests of the probe were not answered as asked; the first: {}",
+            count(troubles),
+            first.as_deref().unwrap_or("it was not told why")
+        )),
     }
 }
 
@@ -73,7 +90,10 @@ pub(crate) fn text(run: &Run<LoadResults>) -> String {
     if results.interrupted {
         row("interrupted", "these are the figures until then".to_owned());
     }
-    out.push_str(&latencies(results));
+    out.push_str(&latencies("latency, µs", &results.operations));
+    if let Some(probe) = &results.probe {
+        out.push_str(&latencies("probe, µs", &probe.operations));
+    }
     out
 }
 
@@ -100,8 +120,10 @@ fn how(params: &LoadParams) -> String {
     };
     let plural =
         |count: u64, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
+    let growth = params.append_bytes.map(|bytes| format!(", growing by {bytes}"));
+    let growth = growth.unwrap_or_default();
     format!(
-        "{} of {} records ({} bytes), {}; {pace}, {}, {}, depth {}",
+        "{} of {} records ({} bytes{growth}), {}; {pace}, {}, {}, depth {}",
         mix.join(", "),
         count(params.record_count),
         params.value_bytes,
@@ -112,13 +134,13 @@ fn how(params: &LoadParams) -> String {
     )
 }
 
-fn latencies(results: &LoadResults) -> String {
-    let mut out = format!("\n{:<NAME$}", "latency, µs");
+fn latencies(title: &str, operations: &[LoadOperation]) -> String {
+    let mut out = format!("\n{title:<NAME$}");
     for head in ["count", "p50", "p95", "p99", "p99.9", "max"] {
         let _infallible = write!(out, "{head:>12}");
     }
     out.push('\n');
-    for of in results.operations.iter().filter(|of| of.latency.count > 0) {
+    for of in operations.iter().filter(|of| of.latency.count > 0) {
         let LatencySummary { count: answered, p50_ns, p95_ns, p99_ns, p999_ns, max_ns, .. } =
             of.latency;
         let _infallible = write!(out, "{:<NAME$}{:>12}", of.operation, count(answered));
@@ -138,6 +160,20 @@ fn rounded(rate: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_probe_that_felt_nothing_is_told() {
+        let of = |probe| {
+            let probe = Some(probe);
+            shortfall(&LoadResults { request_count: 1, probe, ..LoadResults::default() })
+        };
+        let none = LoadProbe::default();
+        assert_eq!(of(none.clone()).as_deref(), Some("no request of the probe was answered"));
+        assert_eq!(of(LoadProbe { request_count: 1, ..none.clone() }), None);
+        let lost = LoadProbe { lost_count: 2, first_trouble: Some("reset".to_owned()), ..none };
+        let told = "2 requests of the probe were not answered as asked; the first: reset";
+        assert_eq!(of(lost).as_deref(), Some(told));
+    }
 
     #[test]
     fn good_is_answered_and_nothing_else() {

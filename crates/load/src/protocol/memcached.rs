@@ -14,8 +14,9 @@ pub(super) fn encode(out: &mut Vec<u8>, command: Command, order: KeyOrder) {
             }
             out.extend_from_slice(b"\r\n");
         }
-        Command::Set { record, version, bytes } => {
-            out.extend_from_slice(b"set ");
+        Command::Set { record, version, bytes } | Command::Append { record, version, bytes } => {
+            let is_set = matches!(command, Command::Set { .. });
+            out.extend_from_slice(if is_set { b"set " } else { b"append " });
             write_key(out, record, order);
             out.extend_from_slice(format!(" 0 0 {bytes}\r\n").as_bytes());
             write_value(out, record, version, bytes);
@@ -34,7 +35,7 @@ pub(super) fn decode(
     // Values come in the order they were asked for; those that are missing are passed over.
     let (mut record, end) = match command {
         Command::Get { first, count } => (first, first + u64::from(count)),
-        Command::Set { .. } => (0, 0),
+        Command::Set { .. } | Command::Append { .. } => (0, 0),
     };
     loop {
         let rest = &input[at..];
@@ -98,7 +99,7 @@ fn value_line(head: &[u8]) -> Result<(&[u8], usize), ProtocolError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{GET, SCAN, SET, arrives_in_pieces, decoded, done, encoded};
+    use super::super::tests::{APPEND, GET, SCAN, SET, arrives_in_pieces, decoded, done, encoded};
     use super::*;
 
     #[test]
@@ -106,11 +107,13 @@ mod tests {
         assert_eq!(encoded(TEXT, GET), "get user3\r\n");
         assert_eq!(encoded(TEXT, SCAN), "get user3 user4 user5\r\n");
         assert_eq!(encoded(TEXT, SET), "set user3 0 0 5\r\n00000\r\n");
+        assert_eq!(encoded(TEXT, APPEND), "append user3 0 0 2\r\n00\r\n");
     }
 
     #[test]
     fn replies() {
         assert_eq!(decoded(TEXT, b"STORED\r\n", SET), done(8, &[]));
+        assert_eq!(decoded(TEXT, b"STORED\r\n", APPEND), done(8, &[]));
         assert_eq!(decoded(TEXT, b"END\r\n", GET), done(5, &["-"]));
         let one = b"VALUE user3 0 2\r\nab\r\nEND\r\n";
         assert_eq!(decoded(TEXT, one, GET), done(one.len(), &["3=ab"]));

@@ -16,6 +16,8 @@ pub(crate) enum Command {
     Get { first: u64, count: u32 },
     /// Store a version of a record.
     Set { record: u64, version: u64, bytes: usize },
+    /// Have a record end with a value of this version, too.
+    Append { record: u64, version: u64, bytes: usize },
 }
 
 /// What a server said of one record.

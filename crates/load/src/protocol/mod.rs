@@ -45,6 +45,7 @@ mod tests {
 
     pub(super) const GET: Command = Command::Get { first: 3, count: 1 };
     pub(super) const SET: Command = Command::Set { record: 3, version: 1, bytes: 5 };
+    pub(super) const APPEND: Command = Command::Append { record: 3, version: 1, bytes: 2 };
     pub(super) const SCAN: Command = Command::Get { first: 3, count: 3 };
 
     /// The reply, and every item as text.
@@ -95,8 +96,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_are_too_much(input: Vec<u8>, which in 0..3_usize) {
-            let command = [GET, SET, SCAN][which];
+        fn no_bytes_are_too_much(input: Vec<u8>, which in 0..4_usize) {
+            let command = [GET, SET, SCAN, APPEND][which];
             for protocol in [Protocol::Resp, Protocol::Memcached] {
                 if let Ok(Some((length, _, _))) = decoded(protocol, &input, command) {
                     prop_assert!(length <= input.len());

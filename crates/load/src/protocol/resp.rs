@@ -16,8 +16,11 @@ pub(super) fn encode(out: &mut Vec<u8>, command: Command, order: KeyOrder) {
                 bulk_key(out, record, order);
             }
         }
-        Command::Set { record, version, bytes } => {
-            out.extend_from_slice(b"*3\r\n$3\r\nSET\r\n");
+        Command::Set { record, version, bytes } | Command::Append { record, version, bytes } => {
+            let is_set = matches!(command, Command::Set { .. });
+            let name: &[u8] = if is_set { b"$3\r\nSET\r\n" } else { b"$6\r\nAPPEND\r\n" };
+            out.extend_from_slice(b"*3\r\n");
+            out.extend_from_slice(name);
             bulk_key(out, record, order);
             bulk_length(out, bytes);
             write_value(out, record, version, bytes);
@@ -51,6 +54,12 @@ pub(super) fn decode(input: &[u8], command: Command, each: &mut impl FnMut(Item<
     match command {
         Command::Set { .. } if head == b"+OK" => Ok(Some((body, Reply::Done))),
         Command::Set { .. } => Err(RESP.violated("+OK", head)),
+        // Redis says how long the value is now. A server that merges does not know.
+        Command::Append { .. } if head == b"+OK" => Ok(Some((body, Reply::Done))),
+        Command::Append { .. } => match head.strip_prefix(b":").and_then(decimal) {
+            Some(_) => Ok(Some((body, Reply::Done))),
+            None => Err(RESP.violated("a length or +OK", head)),
+        },
         Command::Get { first, count: 1 } => {
             let end = bulk(input, 0, first, each)?;
             Ok(end.map(|end| (end, Reply::Done)))
@@ -102,7 +111,7 @@ fn bulk(
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{GET, SCAN, SET, arrives_in_pieces, decoded, done, encoded};
+    use super::super::tests::{APPEND, GET, SCAN, SET, arrives_in_pieces, decoded, done, encoded};
     use super::*;
 
     #[test]
@@ -113,6 +122,7 @@ mod tests {
             "*4\r\n$4\r\nMGET\r\n$5\r\nuser3\r\n$5\r\nuser4\r\n$5\r\nuser5\r\n"
         );
         assert_eq!(encoded(RESP, SET), "*3\r\n$3\r\nSET\r\n$5\r\nuser3\r\n$5\r\n00000\r\n");
+        assert_eq!(encoded(RESP, APPEND), "*3\r\n$6\r\nAPPEND\r\n$5\r\nuser3\r\n$2\r\n00\r\n");
         let long = Command::Get { first: 1_000_000, count: 1 };
         assert!(encoded(RESP, long).ends_with("$11\r\nuser1000000\r\n"));
     }
@@ -120,6 +130,8 @@ mod tests {
     #[test]
     fn replies() {
         assert_eq!(decoded(RESP, b"+OK\r\n", SET), done(5, &[]));
+        assert_eq!(decoded(RESP, b"+OK\r\n", APPEND), done(5, &[]));
+        assert_eq!(decoded(RESP, b":17\r\n", APPEND), done(5, &[]));
         assert_eq!(decoded(RESP, b"$2\r\nab\r\n$1", GET), done(8, &["3=ab"]));
         assert_eq!(decoded(RESP, b"$-1\r\n", GET), done(5, &["-"]));
         assert_eq!(decoded(RESP, b"$0\r\n\r\n", GET), done(6, &["3="]));
@@ -141,6 +153,7 @@ mod tests {
             violation(b"HTTP/1.1 400 Bad Request\r\n", SET).to_string(),
             "the server does not speak RESP: expected +OK, got \"HTTP/1.1 400 Bad Request\""
         );
+        let _no_length = violation(b":-1\r\n", APPEND);
         let _too_long = violation(b"$99999999999\r\n", GET);
         let _fewer = violation(b"*2\r\n", SCAN);
         let _no_end = violation(b"$2\r\nabcd", GET);
