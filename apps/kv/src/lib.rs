@@ -1,6 +1,7 @@
 //! Programs that stand in for applications, a key-value server for experiments, and loads on such
 //! servers: `afar workload`, `kv`, `load`.
 
+mod latencies;
 mod load;
 mod serve;
 mod workload;

@@ -1,4 +1,4 @@
-//! What RocksDB counts, of which a few things are told.
+//! The counters of RocksDB that a summary reports.
 
 /// Since the store was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use measure::{Duration, LatencySummary, LoadOperation, LoadParams, LoadProbe, LoadResults, Run};
+use measure::{Duration, LoadOperation, LoadParams, LoadProbe, LoadResults, Run};
 
 use console::layout::count;
 
@@ -135,21 +135,8 @@ fn how(params: &LoadParams) -> String {
 }
 
 fn latencies(title: &str, operations: &[LoadOperation]) -> String {
-    let mut out = format!("\n{title:<NAME$}");
-    for head in ["count", "p50", "p95", "p99", "p99.9", "max"] {
-        let _infallible = write!(out, "{head:>12}");
-    }
-    out.push('\n');
-    for of in operations.iter().filter(|of| of.latency.count > 0) {
-        let LatencySummary { count: answered, p50_ns, p95_ns, p99_ns, p999_ns, max_ns, .. } =
-            of.latency;
-        let _infallible = write!(out, "{:<NAME$}{:>12}", of.operation, count(answered));
-        for ns in [p50_ns, p95_ns, p99_ns, p999_ns, max_ns] {
-            let _infallible = write!(out, "{:>12.1}", ns as f64 / 1000.0);
-        }
-        out.push('\n');
-    }
-    out
+    let of = |one: &LoadOperation| (one.operation.clone(), one.latency);
+    crate::latencies::table(title, NAME, operations.iter().map(of))
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive rate")]

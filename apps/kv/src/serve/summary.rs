@@ -116,24 +116,8 @@ fn latencies(
     of: fn(&Operation) -> LatencySummary,
 ) -> String {
     // PING is answered where it arrives.
-    let rows: Vec<_> = operations.iter().filter(|one| of(one).max_ns > 0).collect();
-    if rows.is_empty() {
-        return String::new();
-    }
-    let mut out = format!("\n{title:<NAME$}");
-    for head in ["count", "p50", "p95", "p99", "p99.9", "max"] {
-        let _infallible = write!(out, "{head:>12}");
-    }
-    out.push('\n');
-    for one in rows {
-        let LatencySummary { count: number, p50_ns, p95_ns, p99_ns, p999_ns, max_ns, .. } = of(one);
-        let _infallible = write!(out, "{:<NAME$}{:>12}", one.operation, count(number));
-        for ns in [p50_ns, p95_ns, p99_ns, p999_ns, max_ns] {
-            let _infallible = write!(out, "{:>12.1}", ns as f64 / 1000.0);
-        }
-        out.push('\n');
-    }
-    out
+    let rows = operations.iter().filter(|one| of(one).max_ns > 0);
+    crate::latencies::table(title, NAME, rows.map(|one| (one.operation.clone(), of(one))))
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive rate")]
