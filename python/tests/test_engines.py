@@ -141,7 +141,7 @@ def slurm(home):
         home,
         "sbatch",
         f"""
-        import os, subprocess, sys
+        import os, subprocess, sys, time
         home, script = {str(home)!r}, sys.argv[-1]
         flags = dict(word.split("=", 1) for word in sys.argv[1:-1] if "=" in word)
         last = int(flags["--array"].split("%")[0].split("-")[1])
@@ -149,14 +149,19 @@ def slurm(home):
         # Of the first array every third job is lost.
         lost = range(0, last + 1, 3) if job == 1 else ()
         open(os.path.join(home, "jobs", str(job)), "w").close()
-        print(job, flush=True)
+        queued, starts = os.pipe()
         if os.fork():
+            # What is queued can be cancelled, also while its number is on its way.
+            os.read(queued, 1)
+            time.sleep(float(os.environ.get("SBATCH_TAKES_S", 0)))
+            print(job, flush=True)
             sys.exit()
         os.setsid()
         for number in (1, 2):
             os.dup2(os.open(os.devnull, os.O_WRONLY), number)
         with open(os.path.join(home, "jobs", str(job)), "w") as file:
             file.write(str(os.getpid()))
+        os.write(starts, b".")
         for index in range(last + 1):
             if index not in lost:
                 out = flags["--output"].replace("%A", str(job)).replace("%a", str(index))
@@ -221,6 +226,17 @@ def test_slurm_is_asked_to_end_what_was_interrupted(tmp_path, local):
     assert len(runs(tmp_path / "points")) <= len(found) + 1, "its jobs go on"
     Sweep(tmp_path / "points", "local").end()
     assert results(tmp_path / "points") == local
+
+
+def test_what_is_interrupted_while_slurm_takes_an_array_is_cancelled_too(tmp_path):
+    home = tmp_path / "slurm"
+    home.mkdir()
+    sweep = Sweep(tmp_path / "points", "slurm", env={**slurm(home), "SBATCH_TAKES_S": "3"})
+    # The first array runs; its number is still on its way.
+    sweep.wait_for(1)
+    sweep.interrupt()
+    jobs = [job.name for job in (home / "jobs").iterdir()]
+    assert jobs == ["1-done"]
 
 
 RAY = """

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import time
-from typing import Any, Dict, List, Protocol
+from typing import Any, Dict, Iterator, List, Protocol
 
 from ._plan import Ids, Plan
 
@@ -101,3 +103,21 @@ def missing(library: str, error: Any) -> EngineError:
     text = f"--on {library} needs the package {library}: {error}; pip install "
     package = "'dask[distributed]'" if library == "dask" else library
     return EngineError(text + package, LACKS)
+
+
+@contextlib.contextmanager
+def uninterrupted() -> "Iterator[None]":
+    """Puts SIGINT and SIGTERM off until its block has ended; KeyboardInterrupt follows then."""
+    came: List[int] = []
+
+    def note(number: int, _frame: object) -> None:
+        came.append(number)
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if came:
+        raise KeyboardInterrupt

@@ -9,7 +9,7 @@ import subprocess
 import time
 from typing import Dict, List, Optional, Set
 
-from ._driver import LACKS, Ended, EngineError
+from ._driver import LACKS, Ended, EngineError, uninterrupted
 from ._plan import Ids, Plan
 
 # Seconds between two looks at results, and at the queue.
@@ -81,13 +81,21 @@ class Slurm:
             command.append("--exclusive")
         if self._partition:
             command.append(f"--partition={self._partition}")
-        done = subprocess.run([*command, script], capture_output=True, text=True, check=False)
+        # Whoever ends us now would leave an array that nobody knows, and that nobody cancels.
+        with uninterrupted():
+            array = self._sbatch([*command, script])
+            self._arrays.append(array)
+            self._jobs.update({f"{array}_{index}": ids for index, ids in enumerate(fresh)})
+        self._looked = time.monotonic()
+
+    def _sbatch(self, command: List[str]) -> str:
+        # A session of its own: a Ctrl-C of the terminal ends no submission half-way.
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, start_new_session=True
+        )
         if done.returncode:
             raise EngineError(f"sbatch: {done.stderr.strip()}", LACKS)
-        array = done.stdout.strip().split(";")[0]
-        self._arrays.append(array)
-        self._looked = time.monotonic()
-        self._jobs.update({f"{array}_{index}": ids for index, ids in enumerate(fresh)})
+        return done.stdout.strip().split(";")[0]
 
     def _queue(self) -> Optional[Set[str]]:
         """The jobs that wait or run; nothing if Slurm does not answer."""
@@ -111,4 +119,6 @@ class Slurm:
 
     def __exit__(self, *_error: object) -> None:
         if self._jobs:
-            subprocess.run(["scancel", *self._arrays], capture_output=True, check=False)
+            with uninterrupted():
+                command = ["scancel", *self._arrays]
+                subprocess.run(command, capture_output=True, check=False, start_new_session=True)
