@@ -1,6 +1,5 @@
 //! One managed process: its memory file, its helper, its regions, its resident pages.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use measure::Pages;
@@ -22,32 +21,12 @@ use super::last_words::Cleared;
 use super::layout::SEGMENT;
 use super::layout::{ADDRESS_MIN, ADDRESS_TOP};
 use super::loader::Loader;
-use super::moves::Move;
+use super::pending::{Awaited, Pending};
 use super::protocol::command;
 use super::request::MapRequest;
 use super::shared::Tables;
 use super::stock::Stock;
 use sys::maps;
-
-/// A command sent to the helper whose reply is awaited.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Pending {
-    /// New memory for the call `id`.
-    Map { id: u64, thread: u32, start: u64, bytes: u64, attempts: u32, request: MapRequest },
-    /// A new place for a region that moves.
-    Move(Move),
-    /// Its old place is to be gone.
-    Vacate(Move),
-    /// Memory from `start` on that nobody has asked for yet.
-    Stock { start: u64 },
-    /// The helper changes its rights before the program does by the call `id`.
-    Follow { id: u64 },
-    /// Ranges that nobody is to touch until a fork.
-    Freeze,
-    /// Pages that are being unmapped: those of `tier` that may leave then, and addresses that are
-    /// to be write-protected.
-    Drop { pages: Vec<PageIndex>, tier: usize, unprotected: Vec<u64> },
-}
 
 /// One managed process.
 #[derive(Debug)]
@@ -84,9 +63,7 @@ pub(crate) struct Helper {
     pub(crate) socket: Socket,
     /// It is there and takes commands.
     pub(crate) ready: bool,
-    pub(crate) pending: BTreeMap<u64, Pending>,
-    /// Pages in [`Pending::Drop`].
-    pub(crate) dropping: u64,
+    pub(crate) awaited: Awaited,
     /// Looks at it that found it stopped, since it dropped any.
     pub(crate) stopped_looks: u32,
     /// Processors that it may use, and the one it is kept on.
@@ -94,7 +71,6 @@ pub(crate) struct Helper {
     pub(crate) kept_on: Option<usize>,
     /// Where the kernel tells which pages were written to, if no fault does.
     pub(crate) writes: Option<PageMap>,
-    next_command: u64,
 }
 
 /// What the process has where.
@@ -173,13 +149,11 @@ impl Arena {
                 thread: birth.helper,
                 socket: birth.socket,
                 ready: false,
-                pending: BTreeMap::new(),
-                dropping: 0,
+                awaited: Awaited::default(),
                 stopped_looks: 0,
                 processors: None,
                 kept_on: None,
                 writes: None,
-                next_command: 0,
             },
             space: Space {
                 regions: birth.regions,
@@ -211,7 +185,7 @@ impl Arena {
             return self.memory.allocated_bytes().unwrap_or(0);
         }
         let resident = |tier: &Residency| tier.resident().get() - tier.on_probation().get();
-        let pages = self.tiers.iter().map(resident).sum::<u64>() + self.helper.dropping;
+        let pages = self.tiers.iter().map(resident).sum::<u64>() + self.helper.awaited.dropping();
         (pages + PAGES_UNCERTAIN) * PAGE
     }
 
@@ -222,12 +196,8 @@ impl Arena {
 
     /// Whether the helper is about to unmap the page at `address`.
     pub(crate) fn is_dropping(&self, address: u64) -> bool {
-        let drops = |page, pending: &Pending| match pending {
-            Pending::Drop { pages, .. } => pages.contains(&page),
-            _ => false,
-        };
         let page = self.space.segments.find(address).filter(|_| self.helper.ready);
-        page.is_some_and(|page| self.helper.pending.values().any(|one| drops(page, one)))
+        page.is_some_and(|page| self.helper.awaited.drops(page))
     }
 
     /// The first byte of a range that has memory behind it.
@@ -304,9 +274,23 @@ impl Arena {
     /// Creates a page with these contents, and maps it. Answers false where that is not done in one
     /// step: the page is held for a fork, or its range is gone.
     pub(crate) fn maps(&self, contents: &[u8; 4096], address: u64) -> bool {
-        let is_held = self.cut.as_ref().is_some_and(|cut| cut.phase != Phase::Copying);
-        let fault = self.fault.as_ref().filter(|_| !is_held);
+        let fault = self.fault.as_ref().filter(|_| !self.is_held());
         fault.is_some_and(|fault| fault.create(address, contents).is_ok())
+    }
+
+    /// Whether faults are held for a fork, or a move.
+    pub(crate) fn is_held(&self) -> bool {
+        self.cut.as_ref().is_some_and(|cut| cut.phase != Phase::Copying)
+    }
+
+    /// Creates a page that its fault maps later, which is held: it may have to leave before.
+    /// Answers whether it is there.
+    pub(crate) fn creates(&self, address: u64) -> bool {
+        let page = address / PAGE * PAGE;
+        match self.memory.next_data(page, page + PAGE) {
+            Ok(None) => self.memory.write_at(&[0; 4096], page).is_ok(),
+            found => found.is_ok(),
+        }
     }
 
     /// Reads what thread `tid` of the process has at `address`. What is managed is never read by
@@ -361,12 +345,8 @@ impl Arena {
         operands: &[u64],
         pending: Pending,
     ) -> Result<(), sys::Error> {
-        self.helper.next_command += 1;
-        self.send(operation, self.helper.next_command, operands)?;
-        if let Pending::Drop { pages, .. } = &pending {
-            self.helper.dropping += pages.len() as u64;
-        }
-        self.helper.pending.insert(self.helper.next_command, pending);
+        self.send(operation, self.helper.awaited.next(), operands)?;
+        self.helper.awaited.sent(pending);
         Ok(())
     }
 

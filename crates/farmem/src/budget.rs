@@ -33,9 +33,10 @@ use paging::residency::Residency;
 use paging::turns::Givers;
 use paging::word::{State, Word};
 
-use super::arena::{Arena, Pending};
+use super::arena::Arena;
 use super::config::{BudgetScope, TrapKind};
 use super::nearby;
+use super::pending::Pending;
 use super::protocol::command;
 use super::supervisor::Supervisor;
 
@@ -57,8 +58,11 @@ struct Tier<'a> {
 impl Givers for Tier<'_> {
     fn giver(&mut self, slot: usize) -> Option<(&mut Residency, u64)> {
         let arena = self.arenas[slot].as_mut().filter(|arena| arena.helper.ready)?;
-        let most =
-            if arena.is_stuck() { 0 } else { PROBES_MAX.saturating_sub(arena.helper.dropping) };
+        let most = if arena.is_stuck() {
+            0
+        } else {
+            PROBES_MAX.saturating_sub(arena.helper.awaited.dropping())
+        };
         let residency = &mut arena.tiers[self.tier];
         if residency.budget() != self.limit {
             residency.set_budget(self.limit);
@@ -117,7 +121,7 @@ impl Supervisor<'_> {
                 budget: arena.budget,
                 populated: arena.populated.clone(),
                 fronts,
-                dropping: arena.helper.dropping,
+                dropping: arena.helper.awaited.dropping(),
                 pages: arena.pages(unlogged),
                 local_pages: resident.iter().sum::<u64>() + arena.unlogged_pages(unlogged),
                 resident,

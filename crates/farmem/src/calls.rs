@@ -16,9 +16,10 @@ use paging::regions::{PAGE, Traits};
 use sys::seccomp::Notification;
 
 use super::RunError;
-use super::arena::{Pending, manageable};
+use super::arena::manageable;
 use super::events::TABLE_FULL;
 use super::layout::{ADDRESS_TOP, LOOK_FROM, SEGMENT};
+use super::pending::Pending;
 use super::populate::Then;
 use super::request::MapRequest;
 use super::supervisor::Supervisor;

@@ -17,10 +17,11 @@ use sys::socket::{Received, Socket};
 use sys::userfault::{Userfault, Watch};
 
 use super::RunError;
-use super::arena::{Arena, Birth, Pending};
+use super::arena::{Arena, Birth};
 use super::config::{BudgetScope, TrapKind};
 use super::images::Reason;
 use super::layout::{ADDRESS_MIN, ADDRESS_TOP, PROCS_MAX};
+use super::pending::Pending;
 use super::protocol::{VERSION, WORDS_MAX, reply};
 use super::shared::enrol_address;
 use super::supervisor::Supervisor;
@@ -307,19 +308,15 @@ impl Supervisor<'_> {
             return;
         };
         self.books.members.touch(slot);
-        let pending = arena.helper.pending.remove(&number);
-        match pending {
-            Some(Pending::Drop { ref pages, .. }) => {
+        match arena.helper.awaited.answered(number) {
+            Some(pending @ Pending::Drop { .. }) => {
                 arena.helper.stopped_looks = 0;
-                arena.helper.dropping = arena.helper.dropping.saturating_sub(pages.len() as u64);
-                if arena.helper.dropping == 0
+                if arena.helper.awaited.dropping() == 0
                     && let Some(throttle) = &self.kernel.throttle
                 {
                     throttle.helper_rests(slot);
                 }
-                if let Some(pending) = pending {
-                    self.gone(&mut arena, pending);
-                }
+                self.gone(&mut arena, pending);
                 self.people.arenas[slot] = Some(arena);
                 self.serve_waiting();
             }

@@ -20,7 +20,7 @@ const SEND_RETRIES: u32 = 5000;
 
 impl Supervisor<'_> {
     /// The child's pages are where its parent's were; those that were local are unmapped, but still
-    /// local. Answers how many have no room in the table.
+    /// local, and those on probation are so. Answers how many have no room in the table.
     pub(crate) fn copy_words(&self, parent: &Arena, child: &Arena) -> u64 {
         let pages = &self.kernel.tables.pages;
         let managed = child.space.regions.all().into_iter().filter(|piece| !piece.traits.foreign);
@@ -31,15 +31,15 @@ impl Supervisor<'_> {
             let mut leaf: (u64, &[AtomicU32]) = (u64::MAX, &[]);
             pages.each_word(parent.slot, piece.start, piece.end, |address, cell| {
                 let word = Word(cell.load(Ordering::Acquire));
-                let state = match word.state() {
+                let own = match word.state() {
                     State::Absent if word.tier() == 0 => return,
-                    State::Absent => State::Absent,
                     State::Foreign => return,
-                    State::Remote => State::Remote,
+                    State::Absent | State::Remote => word.with_state(word.state()),
                     // Its contents have not come yet, where they come at all.
-                    State::Fetching if self.is_far() => State::Remote,
-                    State::Local | State::Probation | State::Prefetched | State::Fetching => {
-                        State::Local
+                    State::Fetching if self.is_far() => word.with_state(State::Remote),
+                    State::Probation => word.unmapped(),
+                    State::Local | State::Prefetched | State::Fetching => {
+                        word.with_state(State::Local)
                     }
                 };
                 if leaf.0 != address / SEGMENT {
@@ -48,7 +48,7 @@ impl Supervisor<'_> {
                     leaf = (address / SEGMENT, words.unwrap_or_default());
                 }
                 match leaf.1.get(index_in_leaf(address)) {
-                    Some(cell) => cell.store(word.with_state(state).0, Ordering::Release),
+                    Some(cell) => cell.store(own.0, Ordering::Release),
                     None => unmanaged += 1,
                 }
             });

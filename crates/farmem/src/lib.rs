@@ -61,6 +61,7 @@ mod object;
 mod outgoing;
 mod page_table;
 mod peaks;
+mod pending;
 mod populate;
 mod process_madvise;
 mod protocol;

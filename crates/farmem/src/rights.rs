@@ -7,7 +7,8 @@
 use sys::seccomp::Notification;
 
 use super::RunError;
-use super::arena::{Arena, Pending};
+use super::arena::Arena;
+use super::pending::Pending;
 use super::protocol::command;
 use super::supervisor::Supervisor;
 use sys::nr;

@@ -61,7 +61,7 @@ impl Supervisor<'_> {
             fault.into_iter().for_each(|fault| self.kernel.poll.remove(fault));
         }
         match cut.purpose {
-            Purpose::Fork => cut.held.iter().for_each(|touch| self.answer_held(touch)),
+            Purpose::Fork => cut.held.iter().for_each(|touch| self.resolve(touch)),
             // What was touched is gone; the touch is made again.
             Purpose::Move(moving) => self.wake(slot, moving.old_range()),
         }

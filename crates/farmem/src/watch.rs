@@ -15,8 +15,8 @@ use paging::page::PageIndex;
 use paging::reuse::{Due, Touch, TouchKind};
 use paging::word::{State, Word};
 
-use super::arena::Pending;
 use super::nearby;
+use super::pending::Pending;
 use super::shared::{FaultEvent, FaultKind};
 use super::supervisor::Supervisor;
 
@@ -83,7 +83,7 @@ impl Supervisor<'_> {
         };
         let arenas = &self.people.arenas;
         let is_busy = |slot: &usize| {
-            arenas[*slot].as_ref().is_some_and(|arena| arena.helper.pending.len() >= MESSAGES_MAX)
+            arenas[*slot].as_ref().is_some_and(|arena| arena.helper.awaited.len() >= MESSAGES_MAX)
         };
         if self.books.members.live().iter().any(is_busy) {
             return;

@@ -247,7 +247,11 @@ impl Residency {
             self.states.set(target, state);
             match state {
                 ACTIVE => self.policy.rename(page, target),
-                PROBATION => self.probation.replace(&mut self.probation_places, page, target),
+                // Nobody unmaps it there: it is unmapped.
+                PROBATION => {
+                    self.probation.replace(&mut self.probation_places, page, target);
+                    self.unmapped(target);
+                }
                 // The order of leaving is of places; this one is not in it any more.
                 LEAVING => {
                     self.leaving -= 1;
@@ -391,16 +395,26 @@ impl Residency {
         child
     }
 
-    // The order of leaving has only its parent's pages.
+    // The order of leaving has only its parent's pages, and nothing is mapped in a child yet: what
+    // its parent's helper is about to unmap is unmapped here.
     fn recall(&mut self) {
+        let mut waiting = self.on_probation().get();
         let mut next = 0;
-        while self.leaving > 0
+        while waiting > 0
             && let Some(page) = self.states.next_occupied(next, u32::MAX)
         {
-            if self.states.get(page) == LEAVING {
-                self.leaving -= 1;
-                self.states.set(page, PROBATION);
-                self.probation.push_front(&mut self.probation_places, page, UNMAPPED);
+            match self.states.get(page) {
+                LEAVING => {
+                    self.leaving -= 1;
+                    waiting -= 1;
+                    self.states.set(page, PROBATION);
+                    self.probation.push_front(&mut self.probation_places, page, UNMAPPED);
+                }
+                PROBATION => {
+                    waiting -= 1;
+                    self.unmapped(page);
+                }
+                _ => {}
             }
             next = page.get() + 1;
         }

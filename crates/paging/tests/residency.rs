@@ -284,6 +284,19 @@ fn pages_that_leave_a_parent_do_not_leave_its_child_and_can_be_given_up_there() 
     assert_eq!(evict(&mut child, 9).len(), 8, "all can be given up");
 }
 
+#[test]
+fn what_moves_while_it_is_unmapped_can_leave_where_it_is_now() {
+    let mut residency = filled(half_on_probation(PolicyKind::CLOCK, 8), 8);
+    let probed = probe(&mut residency, 3);
+    let moved: Vec<_> = probed.iter().map(|page| PageIndex::new(page.get() + 100)).collect();
+    residency.rename(page(0), page(100), Pages::new(8));
+    // That they are unmapped where they were comes too late.
+    probed.iter().for_each(|&page| residency.unmapped(page));
+    let mut leaving = Vec::new();
+    assert_eq!(residency.leave_batch(&mut leaving, Pages::new(8)), Pages::new(3));
+    assert_eq!(leaving, moved);
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Admit(u32, Admission),

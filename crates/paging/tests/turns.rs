@@ -304,3 +304,16 @@ fn pages_of_a_child_are_as_old_as_those_of_its_parent() {
         assert_eq!(given, [(0, 0), (1, 0), (0, 1), (1, 1), (0, 2)], "{policy}");
     }
 }
+
+/// What a parent is about to unmap is not mapped in its child: it may leave, and holds nobody back.
+#[test]
+fn a_child_gives_up_what_its_parent_is_about_to_unmap() {
+    let mut tree = filled(PolicyKind::FIFO, [4, 0, 0]);
+    tree.tally(0, false);
+    let room = Room { frames: 9, free: 0, ready: 2 };
+    assert_eq!(tree.members.probe((0, 0), &mut tree.residencies, room).len(), 2);
+    tree.residencies.all[1] = tree.residencies.all[0].clone_beside();
+    (0..2).for_each(|page| tree.residencies.all[0].unmapped(PageIndex::new(page)));
+    (0..SLOTS).for_each(|slot| tree.tally(slot, false));
+    assert_eq!(tree.leave(9, false), [(0, 0), (1, 0), (0, 1), (1, 1)]);
+}

@@ -91,6 +91,33 @@ fn a_program_finds_what_it_wrote() {
     drop(blade);
 }
 
+/// Who waits for a fork may find that its page has left meanwhile, and a region that moves takes
+/// pages along that are being unmapped: bytes are right, and the budget holds.
+#[test]
+fn pages_leave_while_a_process_forks_and_moves_its_memory() {
+    const TEST: &str = "far::pages_leave_while_a_process_forks_and_moves_its_memory";
+    if !is_usable("pages_leave_while_a_process_forks_and_moves_its_memory") {
+        return;
+    }
+    for trap in TRAPS.into_iter().filter(|trap| usable(trap, TEST)) {
+        for seed in ["7", "8", "9"] {
+            let name = format!("far-forks-{seed}-{trap}");
+            let record = scratch(&format!("{name}.json")).display().to_string();
+            // A page may be the next to leave as soon as it is touched.
+            let flags = ["--local", "128KiB", "--policy", "random", "--trap", trap];
+            let flags = [&flags[..], &["--far", MEMORY, "--json", &record]].concat();
+            let launch = keeps("and_forks", seed).env("KEEPS_STEPS", "1500");
+            launch.under_afar(&flags).run().expect(0, &name).leaves_nothing(&name);
+            let text = std::fs::read_to_string(&record).expect("afar writes its record");
+            let record: Value = serde_json::from_str(&text).expect("a record is JSON");
+            let results = &record["results"];
+            let fetched = results["faults"]["fetch_count"].as_u64().expect("it is counted");
+            assert!(fetched > 2000, "{name}: {fetched} pages fetched");
+            assert_eq!(results["budget"]["held"], true, "{name}: {:#}", results["budget"]);
+        }
+    }
+}
+
 /// The blade has what was only read: it is sent once, and again where one word of it has changed.
 #[test]
 fn what_is_only_read_is_sent_once() {

@@ -3,6 +3,7 @@
 #include "check.h"
 
 #include <sys/mman.h>
+#include <sys/prctl.h>
 
 enum { THREADS = 4, REGION = 1024 };
 
@@ -174,4 +175,38 @@ static void all(void)
     CHECK(0);
 }
 
-MAIN(CASE(alone), CASE(together), CASE(and_executes), CASE(all))
+static void *fork_often(void *count)
+{
+    for (uintptr_t i = 0; i < (uintptr_t)count; i++) {
+        pid_t child = fork();
+        if (child == 0)
+            _exit(0);
+        CHECK(status_of(child) == 0);
+    }
+    return 0;
+}
+
+// Threads change pages while one forks and another process wants their frames: who waits for a fork finds that its page
+// has left meanwhile.
+static void and_forks(void)
+{
+    pid_t other = fork();
+    if (other == 0) {
+        // Until it is killed.
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (uint64_t number = 40;; number++)
+            run(number);
+    }
+    CHECK(other > 0);
+    pthread_t threads[THREADS], forks;
+    for (long i = 0; i < THREADS; i++)
+        CHECK(pthread_create(&threads[i], 0, run_in_thread, (void *)(i + 2)) == 0);
+    CHECK(pthread_create(&forks, 0, fork_often, (void *)setting("KEEPS_FORKS", 100)) == 0);
+    for (int i = 0; i < THREADS; i++)
+        CHECK(pthread_join(threads[i], 0) == 0);
+    CHECK(pthread_join(forks, 0) == 0);
+    CHECK(kill(other, SIGKILL) == 0);
+    CHECK(waitpid(other, 0, 0) == other);
+}
+
+MAIN(CASE(alone), CASE(together), CASE(and_executes), CASE(all), CASE(and_forks))

@@ -44,7 +44,8 @@ impl Supervisor<'_> {
                 let _gone = arena.send(command::LEAVE, 0, &[status]);
             }
         }
-        let at_work = self.people.arenas[slot].as_mut().filter(|arena| arena.helper.dropping > 0);
+        let at_work =
+            self.people.arenas[slot].as_mut().filter(|arena| arena.helper.awaited.dropping() > 0);
         if let Some(arena) = at_work
             && is_stopped(arena.tgid, arena.helper.thread)
         {

@@ -11,9 +11,10 @@ use super::{
     take_portion,
 };
 use crate::RunError;
-use crate::arena::{Arena, Pending};
+use crate::arena::Arena;
 use crate::config::TrapKind;
 use crate::moves::Move;
+use crate::pending::Pending;
 use crate::protocol::command;
 use crate::supervisor::Supervisor;
 use crate::userfault_trap::Touch;
@@ -75,9 +76,8 @@ impl Supervisor<'_> {
             return false;
         };
         // What the helper has yet to map must be there to be frozen.
-        let unmapped = || {
-            arena.helper.pending.values().any(|pending| !matches!(pending, Pending::Drop { .. }))
-        };
+        let unmapped =
+            || arena.helper.awaited.any(|pending| !matches!(pending, Pending::Drop { .. }));
         match &arena.cut {
             Some(cut) if cut.thread == call.tid && cut.phase != Phase::Copying => false,
             Some(cut) => forks || cut.phase != Phase::Copying,
@@ -232,16 +232,7 @@ impl Supervisor<'_> {
         };
         cut.phase = Phase::Copying;
         for touch in std::mem::take(&mut cut.held) {
-            self.answer_held(&touch);
-        }
-    }
-
-    /// Answers a fault that was held. Its page may have left since, or be on probation: mapped as
-    /// it is, it would leave while it is used.
-    pub(crate) fn answer_held(&mut self, touch: &Touch) {
-        match self.config.trap {
-            TrapKind::Userfault => self.touch(*touch),
-            TrapKind::Bpf => self.resolve(touch),
+            self.resolve(&touch);
         }
     }
 

@@ -221,7 +221,7 @@ impl Supervisor<'_> {
             return;
         };
         // Pages on their way out may still be mapped.
-        let idle = arena.helper.dropping == 0 && arena.helper.ready;
+        let idle = arena.helper.awaited.dropping() == 0 && arena.helper.ready;
         let limited = self.books.accounts[arena.budget].iter().any(|one| one.limit.is_some());
         let next = if idle && limited { self.scan_slice(&mut arena, from, steps) } else { None };
         self.upkeep.scan.at = next.map_or((slot + 1, 0), |next| (slot, next));

@@ -175,7 +175,8 @@ impl Supervisor<'_> {
     fn is_needed_elsewhere(&self) -> bool {
         let Some(far) = &self.faults.far else { return false };
         let expects = !far.coming.is_empty() || far.leavers.is_any_sent();
-        let drops = || self.people.arenas.iter().flatten().any(|arena| arena.helper.dropping > 0);
+        let drops =
+            || self.people.arenas.iter().flatten().any(|arena| arena.helper.awaited.dropping() > 0);
         self.processors <= PROCESSORS_FEW && (expects || drops())
     }
 

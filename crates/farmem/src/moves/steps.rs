@@ -10,11 +10,12 @@ use sys::seccomp::Notification;
 
 use super::Move;
 use crate::RunError;
-use crate::arena::{Arena, Pending, manageable};
+use crate::arena::{Arena, manageable};
 use crate::calls::round_up;
 use crate::events::TABLE_FULL;
 use crate::layout::SEGMENT;
 use crate::layout::{ADDRESS_MIN, ADDRESS_TOP};
+use crate::pending::Pending;
 use crate::protocol::command;
 use crate::request::MapRequest;
 use crate::supervisor::Supervisor;
@@ -315,9 +316,7 @@ impl Supervisor<'_> {
     // Whether something is being moved whose old place stays.
     fn is_emptying(&self, slot: usize) -> bool {
         let keeps = |pending: &Pending| matches!(pending, Pending::Move(one) if one.keeps_old);
-        self.people.arenas[slot]
-            .as_ref()
-            .is_some_and(|arena| arena.helper.pending.values().any(keeps))
+        self.people.arenas[slot].as_ref().is_some_and(|arena| arena.helper.awaited.any(keeps))
     }
 
     // A page keeps its state at its new address; one that was mapped is merely unmapped now.

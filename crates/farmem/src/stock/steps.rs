@@ -4,7 +4,8 @@ use sys::seccomp::Notification;
 
 use super::{CALLS_MIN, LOW_BYTES, PIECE_MAX, STOCK_BYTES, into_stock};
 use crate::RunError;
-use crate::arena::{Pending, Space};
+use crate::arena::Space;
+use crate::pending::Pending;
 use crate::request::MapRequest;
 use crate::supervisor::Supervisor;
 

@@ -155,7 +155,9 @@ impl Supervisor<'_> {
             let word = Word(cell.load(Ordering::Acquire));
             cell.store(word.with_state(State::Local).with_dirty(true).0, Ordering::Release);
         }
-        self.resolve(touch);
+        let arena = self.people.arenas[touch.slot].as_ref();
+        let is_there = arena.is_some_and(|arena| arena.is_held() && arena.creates(touch.address));
+        self.resolve(&Touch { minor: touch.minor || is_there, ..*touch });
         self.log(touch, FaultKind::FirstTouch, stalled, 0, 0);
     }
 
@@ -354,16 +356,21 @@ impl Supervisor<'_> {
         self.resolve_due();
     }
 
-    /// Lets a fault go, unless it has to wait for a fork.
+    /// Lets a fault go, unless it has to wait for a fork, or its page has left while it waited.
     pub(crate) fn resolve(&mut self, touch: &Touch) {
         if self.detains(touch) {
             return;
+        }
+        if self.has_left(touch) {
+            // Mapped as it is, it would leave while it is used.
+            return self.touch(*touch);
         }
         self.preserve(touch.slot, touch.address, touch.address + PAGE);
         let Some(arena) = &self.people.arenas[touch.slot] else {
             return;
         };
         let Some(fault) = &arena.fault else { return };
+        debug_assert!(!self.has_left(touch), "{touch:?} would map a page that is not here");
         let address = touch.address;
         // A page whose contents exist is mapped; one that has none is created. Errors mean that the
         // range or the process is gone, and then nobody waits.
@@ -378,6 +385,14 @@ impl Supervisor<'_> {
             self.resolve_missing(touch);
         }
         self.answer_asks(touch);
+    }
+
+    // Whether a page is not here any more, or about to leave. The BPF trap maps pages without us.
+    fn has_left(&self, touch: &Touch) -> bool {
+        let cell = self.kernel.tables.pages.word(touch.slot, touch.address);
+        let state = cell.map(|cell| Word(cell.load(Ordering::Acquire)).state());
+        let is_here = state.is_none_or(|state| matches!(state, State::Local | State::Foreign));
+        self.config.trap == TrapKind::Userfault && !is_here
     }
 
     // Whether the next write to a page is to be noticed.

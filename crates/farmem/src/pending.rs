@@ -1,0 +1,114 @@
+//! Commands to a helper whose replies are awaited.
+
+use std::collections::BTreeMap;
+
+use paging::page::PageIndex;
+
+use super::moves::Move;
+use super::request::MapRequest;
+
+/// A command sent to the helper whose reply is awaited.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Pending {
+    /// New memory for the call `id`.
+    Map { id: u64, thread: u32, start: u64, bytes: u64, attempts: u32, request: MapRequest },
+    /// A new place for a region that moves.
+    Move(Move),
+    /// Its old place is to be gone.
+    Vacate(Move),
+    /// Memory from `start` on that nobody has asked for yet.
+    Stock { start: u64 },
+    /// The helper changes its rights before the program does by the call `id`.
+    Follow { id: u64 },
+    /// Ranges that nobody is to touch until a fork.
+    Freeze,
+    /// Pages that are being unmapped: those of `tier` that may leave then, and addresses that are
+    /// to be write-protected.
+    Drop { pages: Vec<PageIndex>, tier: usize, unprotected: Vec<u64> },
+}
+
+/// What the helper of a process has yet to answer. It answers in the order in which it is asked.
+#[derive(Debug, Default)]
+pub(crate) struct Awaited {
+    last: u64,
+    pending: BTreeMap<u64, Pending>,
+    dropping: u64,
+}
+
+impl Awaited {
+    /// The number of the next command.
+    pub(crate) const fn next(&self) -> u64 {
+        self.last + 1
+    }
+
+    /// The next command has been sent.
+    pub(crate) fn sent(&mut self, pending: Pending) {
+        self.last += 1;
+        self.dropping += count(&pending);
+        self.pending.insert(self.last, pending);
+    }
+
+    /// What a reply is about. Of pages that were dropped it has those that no later command drops:
+    /// the others have been touched since, and are mapped until it is answered.
+    pub(crate) fn answered(&mut self, number: u64) -> Option<Pending> {
+        let mut pending = self.pending.remove(&number)?;
+        self.dropping -= count(&pending);
+        if let Pending::Drop { pages, .. } = &mut pending {
+            pages.retain(|&page| !self.drops(page));
+        }
+        Some(pending)
+    }
+
+    /// Whether the helper is about to unmap a page.
+    pub(crate) fn drops(&self, page: PageIndex) -> bool {
+        let has =
+            |one: &Pending| matches!(one, Pending::Drop { pages, .. } if pages.contains(&page));
+        self.pending.values().any(has)
+    }
+
+    /// Pages that it is about to unmap.
+    pub(crate) const fn dropping(&self) -> u64 {
+        self.dropping
+    }
+
+    /// Whether any command is of some kind.
+    pub(crate) fn any(&self, is: impl FnMut(&Pending) -> bool) -> bool {
+        self.pending.values().any(is)
+    }
+
+    /// Commands that are not answered.
+    pub(crate) fn len(&self) -> usize {
+        self.pending.len()
+    }
+}
+
+fn count(pending: &Pending) -> u64 {
+    match pending {
+        Pending::Drop { pages, .. } => pages.len() as u64,
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drop(pages: &[u32]) -> Pending {
+        let pages = pages.iter().copied().map(PageIndex::new).collect();
+        Pending::Drop { pages, tier: 0, unprotected: Vec::new() }
+    }
+
+    #[test]
+    fn a_page_that_is_dropped_again_is_unmapped_by_the_last_drop() {
+        let mut awaited = Awaited::default();
+        // Page 2 is touched after the first, and goes on probation again before its answer.
+        [drop(&[1, 2]), Pending::Freeze, drop(&[2, 3])].map(|one| awaited.sent(one));
+        assert_eq!((awaited.dropping(), awaited.len()), (4, 3));
+        assert_eq!(awaited.answered(1), Some(drop(&[1])));
+        assert_eq!((awaited.dropping(), awaited.drops(PageIndex::new(2))), (2, true));
+        assert_eq!(awaited.answered(2), Some(Pending::Freeze));
+        assert_eq!(awaited.answered(3), Some(drop(&[2, 3])));
+        assert_eq!((awaited.dropping(), awaited.len(), awaited.next()), (0, 0, 4));
+        assert_eq!(awaited.answered(3), None);
+    }
+}
