@@ -102,7 +102,8 @@ mod tests {
     fn a_page_that_is_dropped_again_is_unmapped_by_the_last_drop() {
         let mut awaited = Awaited::default();
         // Page 2 is touched after the first, and goes on probation again before its answer.
-        [drop(&[1, 2]), Pending::Freeze, drop(&[2, 3])].map(|one| awaited.sent(one));
+        let sent = [drop(&[1, 2]), Pending::Freeze, drop(&[2, 3])];
+        sent.into_iter().for_each(|one| awaited.sent(one));
         assert_eq!((awaited.dropping(), awaited.len()), (4, 3));
         assert_eq!(awaited.answered(1), Some(drop(&[1])));
         assert_eq!((awaited.dropping(), awaited.drops(PageIndex::new(2))), (2, true));
