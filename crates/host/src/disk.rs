@@ -24,10 +24,11 @@ use super::HostError;
 use super::admin::are_one;
 use super::config::{DiskConfig, Observer};
 use super::fence::LostWays;
+use super::guest::Guest;
 use super::lane::Lane;
 use super::mail::{Call, Mail};
 use super::path::{Joined, Path};
-use super::piece::{Done, Memory, Piece, STRIPE_BYTES, pieces};
+use super::piece::{Done, Memory, STRIPE_BYTES};
 use super::post::Post;
 use super::shared::Shared;
 use super::ways::Ways;
@@ -84,7 +85,7 @@ impl Disk {
         let mail = lane_mail.into_iter().next();
         let mail = mail.ok_or_else(|| no_path("it grants no queue".to_owned()))?;
         let waker = disk.shared.lanes[0].waker().clone();
-        let lane = Lane::new(Arc::clone(&disk.shared), mail, waker).map_err(system)?;
+        let lane = Lane::new(0, Arc::clone(&disk.shared), mail, waker).map_err(system)?;
         disk.start_paths(start)?;
         Ok((disk, lane))
     }
@@ -160,8 +161,9 @@ impl Disk {
         let (shared, waker) = (Arc::clone(&self.shared), self.shared.lanes[lane].waker().clone());
         let world = &self.shared.world;
         let (sender, started) = world::channel().map_err(system)?;
+        let number = lane;
         let (name, work) = (format!("afar-lane-{lane}"), move || {
-            let lane = Lane::new(Arc::clone(&shared), mail, waker);
+            let lane = Lane::new(number, Arc::clone(&shared), mail, waker);
             let lane = lane.map_err(|error| _ = sender.send(Err(error)));
             let Ok(lane) = lane else { return };
             let _gone = sender.send(Ok(()));
@@ -178,14 +180,7 @@ impl Disk {
     /// How large it is now.
     #[must_use]
     pub fn geometry(&self) -> Geometry {
-        let block_bytes = 1 << self.shared.shape.block_shift;
-        Geometry {
-            block_shift: self.shared.shape.block_shift,
-            block_count: self.shared.block_count.load(Ordering::Relaxed),
-            optimal_bytes: block_bytes,
-            atomic_bytes: block_bytes,
-            is_read_only: false,
-        }
+        self.shared.geometry()
     }
 
     /// Whether both are certainly one medium, by the identifiers of their namespaces.
@@ -206,33 +201,23 @@ impl Disk {
     /// Requests that are under way at the same time are done in any order; but of those that change
     /// the same blocks one is done after another.
     pub fn submit(&self, request: Request, data: &[u8], done: Done) {
-        let tell = |lane: usize, pieces| self.shared.lanes[lane].tell(Mail::Pieces(pieces));
-        self.cut(request, data, done, tell);
+        let shared = &*self.shared;
+        shared.cut(request, data, done, None, |lane, pieces| shared.give(lane, pieces));
     }
 
-    /// Cuts what is asked into pieces, and gives each lane its own.
-    pub(super) fn cut(
-        &self,
-        request: Request,
-        data: &[u8],
-        done: Done,
-        mut give: impl FnMut(usize, Vec<Piece>),
-    ) {
-        let bytes = self.geometry().bytes();
-        let end = request.offset.checked_add(request.length);
-        if end.is_none_or(|end| end > bytes) {
-            return done(Err(Failure::OutOfRange));
-        }
-        let Shared { shape, memory, lanes, .. } = &*self.shared;
-        let mut shares: Vec<Vec<_>> = lanes.iter().map(|_| Vec::new()).collect();
-        for piece in pieces(&request, data, done, shape, memory) {
-            let stripe = piece.span[0] / STRIPE_BYTES;
-            let lane = usize::try_from(stripe % lanes.len() as u64).unwrap_or(0);
-            shares[lane].push(piece);
-        }
-        for (lane, share) in shares.into_iter().enumerate().filter(|(_, share)| !share.is_empty()) {
-            give(lane, share);
-        }
+    /// Its lanes: threads that ask for different blocks.
+    #[must_use]
+    pub fn lane_count(&self) -> usize {
+        self.shared.lanes.len()
+    }
+
+    /// Has a lane serve a guest, until that has nothing more to ask or the disk is dropped. A lane
+    /// has one guest at a time.
+    ///
+    /// # Panics
+    /// If there is no such lane.
+    pub fn host(&self, lane: usize, guest: Box<dyn Guest>) {
+        self.shared.lanes[lane].tell(Mail::Guest(guest));
     }
 
     /// Nothing of it can be done any more.

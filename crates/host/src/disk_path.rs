@@ -9,6 +9,7 @@ use crate::error::HostError;
 use crate::fabrics::HostConfig;
 use crate::initiator::{self, InitiatorConfig, IscsiUri};
 use crate::keeper::NvmeKeeper;
+use crate::local::{LocalDevice, LocalKeeper};
 use crate::reach::Keeper;
 use crate::uri::NvmeUri;
 
@@ -19,6 +20,8 @@ pub enum DiskPath {
     Nvme(NvmeUri, HostConfig),
     /// Over iSCSI.
     Iscsi(IscsiUri, InitiatorConfig),
+    /// None: a device of this process, which has no other.
+    Local(LocalDevice),
 }
 
 impl DiskPath {
@@ -32,6 +35,7 @@ impl DiskPath {
         Ok(match self {
             Self::Nvme(uri, config) => Box::new(NvmeKeeper::connect(world, uri, config, queues)?),
             Self::Iscsi(uri, config) => initiator::keep(world, uri, config, number, queues)?,
+            Self::Local(device) => Box::new(LocalKeeper::new(world, device, queues)),
         })
     }
 
@@ -49,6 +53,7 @@ impl fmt::Display for DiskPath {
         match self {
             Self::Nvme(uri, _) => uri.fmt(f),
             Self::Iscsi(uri, _) => uri.fmt(f),
+            Self::Local(device) => device.name.fmt(f),
         }
     }
 }

@@ -48,7 +48,8 @@ impl DrivenDisk {
     /// As [`Disk::submit`]; `done` is told in a turn.
     pub fn submit(&mut self, request: Request, data: &[u8], done: Done) {
         let lane = &mut self.lane;
-        self.disk.cut(request, data, done, |_lane, pieces| lane.begin_all(pieces));
+        let shared = Arc::clone(lane.shared());
+        shared.cut(request, data, done, None, |_lane, pieces| lane.begin_all(pieces));
     }
 
     /// Sends what was asked, and takes what has ended, without waiting.

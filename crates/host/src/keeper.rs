@@ -119,8 +119,8 @@ impl Keeper for NvmeKeeper {
         }
     }
 
-    fn socket(&self) -> &Stream {
-        self.admin.socket()
+    fn socket(&self) -> Option<&Stream> {
+        Some(self.admin.socket())
     }
 
     fn shut_down(self: Box<Self>) {

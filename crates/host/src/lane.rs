@@ -34,6 +34,7 @@ use backend::Failure;
 
 use super::Queue;
 use super::ghosts::{AtRest, Ghost};
+use super::guest::{Desk, GUEST, Visit};
 use super::hazards::Hazards;
 use super::mail::{Call, Mail};
 use super::piece::{Piece, Step};
@@ -52,6 +53,8 @@ struct Slot {
 
 /// See the module's description.
 pub(super) struct Lane {
+    /// Which of the lanes it is.
+    number: usize,
     shared: Arc<Shared>,
     mail: Receiver<Mail>,
     waker: Waker,
@@ -64,6 +67,7 @@ pub(super) struct Lane {
     at_rest: AtRest,
     /// What is tried again at a time.
     later: Vec<(u64, Piece)>,
+    visit: Visit,
     /// Since when there is no path.
     without_ns: Option<u64>,
     is_stopping: bool,
@@ -83,6 +87,7 @@ const TRY_NS: u64 = 100_000_000;
 impl Lane {
     /// A lane for the calling thread.
     pub(super) fn new(
+        number: usize,
         shared: Arc<Shared>,
         mail: Receiver<Mail>,
         waker: Waker,
@@ -91,6 +96,7 @@ impl Lane {
         let now_ns = ring.now_ns();
         let slots = shared.config.paths.iter().map(|_| Slot::default()).collect();
         let mut lane = Self {
+            number,
             shared,
             mail,
             waker,
@@ -101,6 +107,7 @@ impl Lane {
             hazards: Hazards::new(),
             at_rest: AtRest::default(),
             later: Vec::new(),
+            visit: Visit::default(),
             without_ns: Some(now_ns),
             is_stopping: false,
             now_ns,
@@ -108,6 +115,14 @@ impl Lane {
         };
         lane.listen(Block::new(1));
         Ok(lane)
+    }
+
+    pub(super) const fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    pub(super) const fn number(&self) -> usize {
+        self.number
     }
 
     fn listen(&mut self, block: Block) {
@@ -126,7 +141,12 @@ impl Lane {
     /// Sends what was asked, waits until something has ended or is due, and takes it.
     pub(super) fn wait(&mut self) -> sys::Result<()> {
         self.send();
-        self.ring.wait_until(self.deadline_ns())?;
+        let mut queues = self.slots.iter().filter_map(|slot| slot.queue.as_ref());
+        if queues.any(|queue| queue.has_ended()) {
+            self.ring.poll()?;
+        } else {
+            self.ring.wait_until(self.deadline_ns())?;
+        }
         self.hear();
         Ok(())
     }
@@ -162,6 +182,15 @@ impl Lane {
                 queue.flush(&mut self.ring);
             }
         }
+        self.visit.watch(&mut self.ring);
+    }
+
+    // Lets the guest ask, if there may be something that it wants.
+    fn serve(&mut self) {
+        let Some(mut guest) = self.visit.take_due() else { return };
+        if guest.serve(&mut Desk(self)) {
+            self.visit.welcome(guest);
+        }
     }
 
     fn hear(&mut self) {
@@ -170,11 +199,16 @@ impl Lane {
         while let Some(completed) = self.ring.take_ended() {
             self.complete(completed, &mut ended);
         }
+        if !ended.is_empty() {
+            // Whoever is answered asks again: that is sent with what is sent now.
+            self.visit.expect();
+        }
         for (path, one) in ended {
             self.take(path, one);
         }
         self.look_at_times();
         self.bury();
+        self.serve();
     }
 
     fn complete(&mut self, completed: Completed, all: &mut Vec<(usize, Ended<Piece>)>) {
@@ -185,6 +219,9 @@ impl Lane {
                 self.read(mail);
             }
             return;
+        }
+        if completed.token == GUEST {
+            return self.visit.told();
         }
         let token = completed.token;
         let queues = self.slots.iter_mut().map(|slot| slot.queue.as_mut()).enumerate();
@@ -223,6 +260,7 @@ impl Lane {
                 self.at_rest.add(of, until_ns, self.now_ns);
                 self.hazards.rest(of);
             }
+            Mail::Guest(guest) => self.visit.welcome(guest),
             Mail::Lost => self.give_up(),
             Mail::Stop => self.is_stopping = true,
         }

@@ -4,6 +4,7 @@
 //! ```text
 //! NvmeUri ─► Controller (admin queue, keep-alive) ─► Queue ─► Ended
 //! NvmeUri... ─► Disk (reconnects, several paths) ─► read, write, flush
+//! Guest ─► Disk: who asks by a descriptor, served by the threads of the disk
 //! Reservation ─► a namespace for one host alone
 //! discover: what can be connected to at an address
 //! identify: what a controller and its namespaces say of themselves
@@ -27,11 +28,13 @@ mod error;
 mod fabrics;
 mod fence;
 mod ghosts;
+mod guest;
 mod hazards;
 mod identified;
 pub mod initiator;
 mod keeper;
 mod lane;
+mod local;
 mod mail;
 mod path;
 mod piece;
@@ -54,7 +57,9 @@ pub use disk_path::DiskPath;
 pub use driven::DrivenDisk;
 pub use error::HostError;
 pub use fabrics::HostConfig;
+pub use guest::{Desk, Guest};
 pub use identified::{Identified, IdentifiedNamespace, identify};
+pub use local::LocalDevice;
 pub use piece::Done;
 pub(crate) use piece::{Piece, Shape};
 pub(crate) use pipe::{Moved, Pipe};

@@ -3,6 +3,7 @@
 use nvme::log::AnaState;
 
 use super::ghosts::Origin;
+use super::guest::Guest;
 use super::piece::Piece;
 use super::reach::Queue;
 
@@ -18,6 +19,8 @@ pub(super) enum Mail {
     Down { path: usize, generation: u64 },
     /// What a path has had and lost does nothing any more that it was asked.
     AtRest(Origin),
+    /// Somebody to be served beside the disk.
+    Guest(Box<dyn Guest>),
     /// The disk was lost.
     Lost,
     /// Nothing more is asked.

@@ -185,7 +185,7 @@ impl Path {
         let mut state = keeper.found().state;
         self.generation += 1;
         let (path, generation) = (self.number, self.generation);
-        self.shared.set_up(path, Some((generation, keeper.socket().clone())));
+        self.shared.set_up(path, Some((generation, keeper.socket().cloned())));
         for (lane, queue) in self.shared.lanes.iter().zip(queues) {
             lane.tell(Mail::Up { path, generation, queue, state });
         }
@@ -208,8 +208,10 @@ impl Path {
             Over::Stopped => keeper.shut_down(),
             Over::Lost(_) => {
                 // Nothing that was said is to arrive after this: not even that the host is alive.
-                keeper.socket().forget_unsent();
-                keeper.socket().shut();
+                if let Some(socket) = keeper.socket() {
+                    socket.forget_unsent();
+                    socket.shut();
+                }
                 self.shared.set_up(path, None);
                 let (lost, opening) = (keeper.lost(), keeper.found().opening);
                 drop(keeper);

@@ -74,8 +74,8 @@ pub(crate) trait Keeper: Send {
     /// Has the target end the requests of a path that was lost, so that none of them is done later.
     fn fence(&mut self, lost: &Lost) -> Result<Fenced, HostError>;
 
-    /// Its connection.
-    fn socket(&self) -> &Stream;
+    /// Its connection, if it has one.
+    fn socket(&self) -> Option<&Stream>;
 
     /// Ends the connection as the protocol asks for.
     fn shut_down(self: Box<Self>);
@@ -99,6 +99,11 @@ pub trait Queue<T>: Send {
     /// Handles a completion for which [`Queue::has`] is true.
     fn complete(&mut self, completed: Completed, now_ns: u64, ended: &mut Vec<Ended<T>>);
 
+    /// Whether something can be taken without waiting: by [`Queue::flush`], then [`Queue::look`].
+    fn has_ended(&self) -> bool {
+        false
+    }
+
     /// Requests that have not ended.
     fn outstanding(&self) -> usize;
 
@@ -110,7 +115,8 @@ pub trait Queue<T>: Send {
         None
     }
 
-    /// Ends requests whose target has been silent for too long.
+    /// Takes what [`Queue::has_ended`] says, and ends requests whose target has been silent for too
+    /// long.
     fn look(&mut self, now_ns: u64, ended: &mut Vec<Ended<T>>) {
         let _ = (now_ns, ended);
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use backend::{Failure, Geometry, Request};
 use nvme::NamespaceIds;
 use sys::stream::Stream;
 use sys::world::World;
@@ -13,13 +14,14 @@ use super::disk_path::DiskPath;
 use super::fence::LostWays;
 use super::initiator::IscsiUri;
 use super::mail::{Call, Mail};
-use super::piece::{Memory, Shape};
+use super::piece::{Done, Memory, Piece, STRIPE_BYTES, Shape, pieces};
 use super::post::Post;
 use super::reach::Found;
 use super::ways::Ways;
 
 /// Two for each connection of a queue.
 const TOKENS: u64 = 2 * IscsiUri::CONNECTIONS_MAX as u64;
+
 /// What all threads of a disk know.
 pub(super) struct Shared {
     pub(super) world: Arc<dyn World>,
@@ -36,7 +38,7 @@ pub(super) struct Shared {
     /// How long a controller may go on with what a host has asked that it has lost.
     pub(super) quiesce_ns: AtomicU64,
     /// Connections of the admin queues that are there, with the generations of their controllers.
-    pub(super) admin: Vec<Mutex<Option<(u64, Stream)>>>,
+    pub(super) admin: Vec<Mutex<Option<Admin>>>,
     pub(super) ways: Ways,
     pub(super) lost_ways: LostWays,
     pub(super) block_count: AtomicU64,
@@ -44,24 +46,77 @@ pub(super) struct Shared {
     pub(super) observer: Observer,
 }
 
+/// The generation of a controller, and the connection of its admin queue, if it has one.
+type Admin = (u64, Option<Stream>);
+
 impl Shared {
+    /// How large the disk is now.
+    pub(super) fn geometry(&self) -> Geometry {
+        let block_bytes = 1 << self.shape.block_shift;
+        Geometry {
+            block_shift: self.shape.block_shift,
+            block_count: self.block_count.load(Ordering::Relaxed),
+            optimal_bytes: block_bytes,
+            atomic_bytes: block_bytes,
+            is_read_only: false,
+        }
+    }
+
+    /// Cuts what is asked into pieces, and gives each lane its own. What changes no blocks may be
+    /// done by any lane, so the one that asks, if one does, has that itself.
+    pub(super) fn cut(
+        &self,
+        request: Request,
+        data: &[u8],
+        done: Done,
+        asker: Option<usize>,
+        mut give: impl FnMut(usize, Vec<Piece>),
+    ) {
+        let end = request.offset.checked_add(request.length);
+        if end.is_none_or(|end| end > self.geometry().bytes()) {
+            return done(Err(Failure::OutOfRange));
+        }
+        let lane_of = |piece: &Piece| match asker {
+            Some(asker) if !piece.is_change() => asker,
+            _ => {
+                let stripe = piece.span[0] / STRIPE_BYTES;
+                usize::try_from(stripe % self.lanes.len() as u64).unwrap_or(0)
+            }
+        };
+        let all = pieces(&request, data, done, &self.shape, &self.memory);
+        let Some(first) = all.first().map(lane_of) else { return };
+        if all.iter().all(|piece| lane_of(piece) == first) {
+            return give(first, all);
+        }
+        let mut shares: Vec<Vec<_>> = self.lanes.iter().map(|_| Vec::new()).collect();
+        all.into_iter().for_each(|piece| shares[lane_of(&piece)].push(piece));
+        for (lane, share) in shares.into_iter().enumerate().filter(|(_, share)| !share.is_empty()) {
+            give(lane, share);
+        }
+    }
+
+    /// Hands pieces over to the lane that is to do them.
+    pub(super) fn give(&self, lane: usize, pieces: Vec<Piece>) {
+        self.lanes[lane].tell(Mail::Pieces(pieces));
+    }
+
     pub(super) fn tell(&self, event: DiskEvent<'_>) {
         (self.observer)(event);
     }
 
-    pub(super) fn admin(&self, path: usize) -> MutexGuard<'_, Option<(u64, Stream)>> {
+    pub(super) fn admin(&self, path: usize) -> MutexGuard<'_, Option<Admin>> {
         self.admin[path].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A path has a controller, which can be cut off; or has none.
-    pub(super) fn set_up(&self, path: usize, admin: Option<(u64, Stream)>) {
+    pub(super) fn set_up(&self, path: usize, admin: Option<Admin>) {
         *self.admin(path) = admin;
     }
 
     /// A lane has lost a controller. Its keeper is not to go on waiting for it, or say that this
     /// host is alive.
     pub(super) fn cut_off(&self, path: usize, generation: u64, reason: &'static str) {
-        if let Some((of, admin)) = &*self.admin(path)
+        if let Some((of, Some(admin))) = &*self.admin(path)
             && *of == generation
         {
             admin.forget_unsent();

@@ -11,7 +11,7 @@
 //! wait for whatever comes next                    event, clock, processors, priority
 //! move bytes to and from sockets and files       ring, block, shared, disk, stream
 //! be on this machine, or in a simulation         world
-//! serve files of its own                          mount
+//! serve files of its own                          mount, fuse
 //! keep keys and values with a library that is installed  rocks
 //! see what processes cost, and who listens       usage, listener
 //! give up rights                                  user, sandbox
@@ -35,6 +35,7 @@ pub mod event;
 mod execute;
 pub mod feature;
 pub mod file_pages;
+pub mod fuse;
 pub mod group;
 pub mod hint;
 pub mod holes;

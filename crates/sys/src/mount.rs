@@ -1,8 +1,7 @@
 //! Directories whose files a process serves (FUSE): mounted, unmounted, looked at.
 
 use std::ffi::OsString;
-use std::fs::File;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
@@ -11,28 +10,17 @@ use rustix::mount::{MountFlags, UnmountFlags, mount, unmount as umount};
 use rustix::process::{getgid, getuid};
 
 use crate::error::During;
+use crate::fuse::FuseDevice;
 use crate::{Error, Result};
-
-/// The device through which files are served.
-pub const FUSE_DEVICE: &str = "/dev/fuse";
-
-/// Opens [`FUSE_DEVICE`].
-///
-/// # Errors
-/// When this user may not, or the kernel has no FUSE.
-pub fn open_fuse() -> Result<OwnedFd> {
-    let device = File::options().read(true).write(true).open(FUSE_DEVICE);
-    device.map(OwnedFd::from).during("open /dev/fuse")
-}
 
 /// Mounts on `directory` what is served through `device`, as a file system of type `fuse.KIND`
 /// whose source is `source`. Only this user gets at it.
 ///
 /// # Errors
 /// When this user may not mount there, or it is no directory.
-pub fn mount_fuse(device: &OwnedFd, directory: &Path, kind: &str, source: &str) -> Result<()> {
+pub fn mount_fuse(device: &FuseDevice, directory: &Path, kind: &str, source: &str) -> Result<()> {
     let (user, group) = (getuid().as_raw(), getgid().as_raw());
-    let number = device.as_raw_fd();
+    let number = device.descriptor().as_raw_fd();
     let options = format!("fd={number},rootmode=40000,user_id={user},group_id={group}");
     let options = std::ffi::CString::new(options).expect("numbers have no NUL");
     let kind = format!("fuse.{kind}");

@@ -69,7 +69,7 @@ fn request_ring() -> Check {
 
 fn fuse() -> Check {
     let name = "fuse";
-    match sys::mount::open_fuse() {
+    match sys::fuse::FuseDevice::open() {
         Ok(_) => Check::ok(name, "available"),
         Err(error) => {
             let is_absent = error.source.kind() == std::io::ErrorKind::NotFound;

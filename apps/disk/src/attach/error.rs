@@ -2,7 +2,7 @@
 
 use std::io;
 
-use backend::Failure as DiskFailure;
+use backend::{Failure as DiskFailure, OpenError, UriError};
 use console::{Class, Classed};
 use host::{Disk, HostError, NvmeUriError};
 use measure::Duration;
@@ -20,6 +20,16 @@ pub(crate) enum AttachError {
     Host(#[from] HostNameError),
     #[error("--path: {0} ways are more than {most}; leave some out", most = Disk::PATHS_MAX)]
     Paths(usize),
+    #[error(transparent)]
+    Device(#[from] UriError),
+    #[error("{name}: a lease is for the hosts of a target; give memory:SIZE, or serve it")]
+    Leased { name: String },
+    #[error("{name}: {source}{}", source.remedy())]
+    Open { name: String, source: OpenError },
+    #[error(
+        "--path: {name} is a device of this machine, to which there is no other way; leave it out"
+    )]
+    OneWay { name: String },
     #[error("--{flag} {time}: {reason}")]
     Time { flag: &'static str, time: Duration, reason: &'static str },
     #[error("{directory}: {source}; make it with mkdir, or give another directory")]
@@ -41,8 +51,13 @@ pub(crate) enum AttachError {
     Unserved(#[from] Unserved),
     #[error("{uri}: {source}{}", source.remedy())]
     Connect { uri: String, source: HostError },
-    #[error("answer the kernel: {0}")]
-    Session(io::Error),
+    #[error("it was unmounted before the kernel had asked for anything")]
+    Unmounted,
+    #[error(
+        "the kernel serves files by FUSE {major}.{minor}, and this needs 7.23 or later: use Linux \
+         6.1 or later"
+    )]
+    Version { major: u32, minor: u32 },
     #[error("what was written last may not be on the medium: {0}")]
     Flush(DiskFailure),
     #[error("told to end while the target is away: what was written last may not be on the medium")]
@@ -58,11 +73,14 @@ impl Classed for AttachError {
             | Self::Initiator(_)
             | Self::Host(_)
             | Self::Paths(_)
+            | Self::Device(_)
+            | Self::Leased { .. }
+            | Self::OneWay { .. }
             | Self::Time { .. }
             | Self::Directory { .. }
             | Self::NoDirectory { .. }
             | Self::Attached { .. } => Class::Usage,
-            Self::Fuse { .. } | Self::Mount { .. } => Class::Environment,
+            Self::Fuse { .. } | Self::Mount { .. } | Self::Version { .. } => Class::Environment,
             _ => Class::Failed,
         }
     }

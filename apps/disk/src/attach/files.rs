@@ -1,49 +1,53 @@
-//! A directory with one file, which is a disk, served to the kernel over FUSE.
+//! A directory with one file, which is a disk: what the kernel asks of it over FUSE, and answers.
 //!
-//! Requests of the kernel are handed over and answered by threads of the disk, so that none waits
-//! for another. What changes the size of a file leaves a disk as it is.
+//! ```text
+//! /dev/fuse ─► Taker (one for each lane of the disk) ─► Files ─► Desk ─► Reply ─► /dev/fuse
+//!                                                         └─► stretches, by a thread of their own
+//! ```
+//!
+//! The thread that takes a request also sends it and hears its answer, so that no request is handed
+//! over but a write of blocks that are another lane's. None waits for another. What changes the
+//! size of a file leaves a disk as it is.
 
-use std::ffi::OsStr;
-use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
-use backend::{Failure, Operation, Request as DiskRequest};
-use fuser::{
-    BsdFileFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation,
-    INodeNo, InitFlags, KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory,
-    ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request, TimeOrNow, WriteFlags,
+use backend::{Failure, Operation, Request};
+use host::{Desk, Disk, Guest};
+use sys::event::Waker;
+use sys::fuse::{FuseDevice, Taken};
+
+use super::protocol::{
+    Asked, Attributes, Entries, Kind, MESSAGE_BYTES, Message, ROOT, attributes, decode, entry,
+    opened, statistics, written,
 };
-use host::Disk;
+use super::reply::{Errno, Reply};
 
 /// Name and number of the file.
 pub(super) const NAME: &str = "disk";
-pub(super) const FILE: INodeNo = INodeNo(2);
+pub(super) const FILE: u64 = 2;
 
-/// Bytes in a request of the kernel at most.
-const REQUEST_BYTES: u32 = 1 << 20;
-/// Requests of the kernel that nobody waits for, at once.
-const BACKGROUND: u16 = 64;
 /// How long the kernel may think that the size is what it was.
 const FRESH: Duration = Duration::from_secs(1);
-/// O_DSYNC, which O_SYNC has in it, and modes of fallocate(2).
-const O_DSYNC: i32 = 0o10000;
-const KEEP_SIZE: i32 = 1;
-const PUNCH_HOLE: i32 = 2;
-const ZERO_RANGE: i32 = 0x10;
+/// Requests that are taken before answers of the disk are heard.
+const AT_ONCE: usize = 64;
+/// Modes of fallocate(2).
+const KEEP_SIZE: u32 = 1;
+const PUNCH_HOLE: u32 = 2;
+const ZERO_RANGE: u32 = 0x10;
 
 /// A stretch that is to be zeros.
 struct Stretch {
     offset: u64,
     length: u64,
     deallocates: bool,
-    reply: ReplyEmpty,
+    reply: Reply,
 }
 
 /// See the module's description.
 pub(super) struct Files {
-    disk: Arc<Disk>,
     since: SystemTime,
     /// Whose they are.
     user: u32,
@@ -54,47 +58,80 @@ pub(super) struct Files {
 
 impl Files {
     /// The files of whoever runs this.
-    pub(super) fn new(disk: Arc<Disk>) -> Self {
+    pub(super) fn new(disk: &Arc<Disk>) -> Self {
         let (stretches, mail) = channel();
-        let of = Arc::downgrade(&disk);
+        let of = Arc::downgrade(disk);
         std::thread::spawn(move || clear(&of, &mail));
         let (user, group) =
             (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
-        Self { disk, since: SystemTime::now(), user, group, stretches }
+        Self { since: SystemTime::now(), user, group, stretches }
     }
 
-    fn size(&self) -> u64 {
-        self.disk.geometry().bytes()
-    }
-
-    fn attributes(&self, number: INodeNo) -> Option<FileAttr> {
-        let (kind, perm, size) = match number {
-            INodeNo::ROOT => (FileType::Directory, 0o700, 0),
-            FILE => (FileType::RegularFile, 0o600, self.size()),
+    fn attributes(&self, node: u64, disk_bytes: u64) -> Option<Attributes> {
+        let (kind, rights, bytes) = match node {
+            ROOT => (Kind::Directory, 0o700, 0),
+            FILE => (Kind::File, 0o600, disk_bytes),
             _ => return None,
         };
-        Some(FileAttr {
-            ino: number,
-            size,
-            blocks: size / 512,
-            atime: self.since,
-            mtime: self.since,
-            ctime: self.since,
-            crtime: self.since,
-            kind,
-            perm,
-            nlink: 1,
-            uid: self.user,
-            gid: self.group,
-            rdev: 0,
-            blksize: 4096,
-            flags: 0,
-        })
+        let Self { since, user, group, .. } = *self;
+        Some(Attributes { node, kind, rights, bytes, since, user, group })
     }
 
-    // How much of a request lies before the end.
-    fn before_end(&self, offset: u64, length: u64) -> u64 {
-        self.size().saturating_sub(offset).min(length)
+    // Begins what a message asks.
+    fn begin(&self, message: &Message<'_>, reply: Reply, desk: &mut Desk<'_>) {
+        let node = message.node;
+        let disk_bytes = desk.geometry().bytes();
+        let before_end = |offset: u64, length: u64| disk_bytes.saturating_sub(offset).min(length);
+        match message.asked {
+            Asked::Read { offset, bytes } => {
+                read(offset, before_end(offset, bytes.into()), reply, desk);
+            }
+            Asked::Write { offset, data, is_forced } => {
+                let length = before_end(offset, data.len() as u64);
+                write([offset, length], data, is_forced, reply, desk);
+            }
+            Asked::Sync => {
+                let request = Request { operation: Operation::Flush, offset: 0, length: 0 };
+                let done = |result: Result<&[u8], Failure>| reply.end(result.map(|_| ()));
+                desk.submit(request, &[], Box::new(done));
+            }
+            Asked::Allocate { offset, bytes, mode } => {
+                let span = [offset, bytes];
+                self.allocate(span, before_end(offset, bytes), mode, reply);
+            }
+            Asked::LookUp(name) => {
+                let is_it = node == ROOT && name == NAME.as_bytes();
+                let found = self.attributes(FILE, disk_bytes).filter(|_| is_it);
+                reply.with(found.map(|of| entry(&of, FRESH)).ok_or(Errno::NOENT));
+            }
+            // As of a block device: a size that is set, which is what O_TRUNC does, stays.
+            Asked::Change { is_of_rights: true } => reply.fail(Errno::PERM),
+            Asked::Attributes | Asked::Change { .. } => {
+                let found = self.attributes(node, disk_bytes);
+                reply.with(found.map(|of| attributes(&of, FRESH)).ok_or(Errno::NOENT));
+            }
+            Asked::Open => reply.with(Ok(opened(Kind::File))),
+            Asked::OpenDirectory => reply.with(Ok(opened(Kind::Directory))),
+            Asked::ReadDirectory { offset, bytes } if node == ROOT => list(offset, bytes, reply),
+            Asked::ReadDirectory { .. } => reply.fail(Errno::NOTDIR),
+            Asked::Statistics => reply.with(Ok(statistics(disk_bytes))),
+            Asked::Over => reply.end(Ok(())),
+            Asked::Forget => reply.drop_silently(),
+            Asked::Start(_) | Asked::Other => reply.fail(Errno::NOSYS),
+        }
+    }
+
+    fn allocate(&self, [offset, asked]: [u64; 2], length: u64, mode: u32, reply: Reply) {
+        let deallocates = match mode & !KEEP_SIZE {
+            // Room is there as far as the disk goes.
+            0 if length < asked => return reply.fail(Errno::NOSPC),
+            0 => return reply.end(Ok(())),
+            PUNCH_HOLE => true,
+            ZERO_RANGE => false,
+            _ => return reply.fail(Errno::OPNOTSUPP),
+        };
+        // If there is nobody who would do it, the reply says so when it is dropped.
+        let _gone = self.stretches.send(Stretch { offset, length, deallocates, reply });
     }
 }
 
@@ -102,189 +139,115 @@ impl Files {
 fn clear(disk: &Weak<Disk>, mail: &Receiver<Stretch>) {
     while let Ok(Stretch { offset, length, deallocates, reply }) = mail.recv() {
         let Some(disk) = disk.upgrade() else { return };
-        answer(reply, disk.zero(offset, length, deallocates));
+        reply.end(disk.zero(offset, length, deallocates));
     }
 }
 
-fn answer(reply: ReplyEmpty, result: Result<(), Failure>) {
-    match result {
-        Ok(()) => reply.ok(),
-        Err(failure) => reply.error(errno(failure)),
+fn read(offset: u64, length: u64, reply: Reply, desk: &mut Desk<'_>) {
+    if length == 0 {
+        return reply.end(Ok(()));
     }
+    let request = Request { operation: Operation::Read, offset, length };
+    let done = |result: Result<&[u8], Failure>| match result {
+        Ok(data) => reply.data(data),
+        Err(failure) => reply.end(Err(failure)),
+    };
+    desk.submit(request, &[], Box::new(done));
 }
 
-const fn errno(failure: Failure) -> Errno {
-    match failure {
-        Failure::NoSpace => Errno::ENOSPC,
-        Failure::WriteProtected => Errno::EROFS,
-        Failure::OutOfRange | Failure::Medium | Failure::Lost | Failure::Refused(_) => Errno::EIO,
+fn write([offset, length]: [u64; 2], data: &[u8], forced: bool, reply: Reply, desk: &mut Desk<'_>) {
+    if length == 0 && !data.is_empty() {
+        return reply.fail(Errno::NOSPC);
     }
+    let (data, _beyond) = data.split_at(usize::try_from(length).unwrap_or(data.len()));
+    let count = u32::try_from(length).unwrap_or(u32::MAX);
+    let done = move |result: Result<&[u8], Failure>| match result {
+        Ok(_) => reply.data(&written(count)),
+        Err(failure) => reply.end(Err(failure)),
+    };
+    let operation = Operation::Write { forced };
+    desk.submit(Request { operation, offset, length }, data, Box::new(done));
 }
 
-impl Filesystem for Files {
-    fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
-        // Without one of them it is slower.
-        let _older = config.add_capabilities(InitFlags::FUSE_ASYNC_DIO);
-        let _smaller = config.set_max_write(REQUEST_BYTES);
-        let _fewer = config.set_max_background(BACKGROUND);
-        Ok(())
-    }
-
-    fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        let is_it = parent == INodeNo::ROOT && name == NAME;
-        match self.attributes(FILE).filter(|_| is_it) {
-            Some(attributes) => reply.entry(&FRESH, &attributes, Generation(0)),
-            None => reply.error(Errno::ENOENT),
+fn list(offset: u64, bytes: u32, reply: Reply) {
+    let all =
+        [(ROOT, Kind::Directory, "."), (ROOT, Kind::Directory, ".."), (FILE, Kind::File, NAME)];
+    let mut entries = Entries::new(bytes);
+    for ((node, kind, name), number) in all.into_iter().zip(1..) {
+        if number > offset && !entries.add(node, number, kind, name) {
+            break;
         }
     }
+    reply.data(entries.bytes());
+}
 
-    fn getattr(&self, _: &Request, number: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        match self.attributes(number) {
-            Some(attributes) => reply.attr(&FRESH, &attributes),
-            None => reply.error(Errno::ENOENT),
-        }
+/// Takes requests of the kernel for one lane of the disk.
+pub(super) struct Taker {
+    device: FuseDevice,
+    room: Box<[u8]>,
+    files: Arc<Files>,
+    end: End,
+}
+
+/// Is told when there will be no more requests.
+#[derive(Clone)]
+pub(super) struct End {
+    pub(super) failed: Sender<sys::Error>,
+    pub(super) waker: Waker,
+}
+
+impl Taker {
+    /// One that takes by this handle, which does not wait.
+    pub(super) fn new(device: FuseDevice, files: Arc<Files>, end: End) -> Self {
+        Self { device, room: vec![0; MESSAGE_BYTES].into_boxed_slice(), files, end }
     }
 
-    // As of a block device: a size that is set, which is what O_TRUNC does, stays what it was.
-    fn setattr(
-        &self,
-        _: &Request,
-        number: INodeNo,
-        mode: Option<u32>,
-        user: Option<u32>,
-        group: Option<u32>,
-        _size: Option<u64>,
-        _: Option<TimeOrNow>,
-        _: Option<TimeOrNow>,
-        _: Option<SystemTime>,
-        _: Option<FileHandle>,
-        _: Option<SystemTime>,
-        _: Option<SystemTime>,
-        _: Option<SystemTime>,
-        _: Option<BsdFileFlags>,
-        reply: ReplyAttr,
-    ) {
-        match self.attributes(number) {
-            _ if mode.is_some() || user.is_some() || group.is_some() => reply.error(Errno::EPERM),
-            Some(attributes) => reply.attr(&FRESH, &attributes),
-            None => reply.error(Errno::ENOENT),
-        }
-    }
-
-    // Past the page cache, whether O_DIRECT is asked for or not; several writes at once.
-    fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
-        let flags = FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES;
-        reply.opened(FileHandle(0), flags);
-    }
-
-    fn read(
-        &self,
-        _: &Request,
-        _: INodeNo,
-        _: FileHandle,
-        offset: u64,
-        size: u32,
-        _: OpenFlags,
-        _: Option<LockOwner>,
-        reply: ReplyData,
-    ) {
-        let length = self.before_end(offset, size.into());
-        if length == 0 {
-            return reply.data(&[]);
-        }
-        let request = DiskRequest { operation: Operation::Read, offset, length };
-        let done = move |result: Result<&[u8], Failure>| match result {
-            Ok(data) => reply.data(data),
-            Err(failure) => reply.error(errno(failure)),
+    // Whether there was a request; `None` if there will be none any more.
+    fn take(&mut self, desk: &mut Desk<'_>) -> Option<bool> {
+        let count = match self.device.take(&mut self.room) {
+            Ok(Taken::Message(count)) => count,
+            Ok(Taken::Nothing) => return Some(false),
+            Ok(Taken::Ended) => return None,
+            Err(error) => {
+                let _gone = self.end.failed.send(error);
+                return None;
+            }
         };
-        self.disk.submit(request, &[], Box::new(done));
-    }
-
-    fn write(
-        &self,
-        _: &Request,
-        _: INodeNo,
-        _: FileHandle,
-        offset: u64,
-        data: &[u8],
-        _: WriteFlags,
-        flags: OpenFlags,
-        _: Option<LockOwner>,
-        reply: ReplyWrite,
-    ) {
-        let length = self.before_end(offset, data.len() as u64);
-        if length == 0 && !data.is_empty() {
-            return reply.error(Errno::ENOSPC);
-        }
-        let (data, _beyond) = data.split_at(usize::try_from(length).unwrap_or(data.len()));
-        let operation = Operation::Write { forced: flags.0 & O_DSYNC != 0 };
-        let written = u32::try_from(length).unwrap_or(u32::MAX);
-        let done = move |result: Result<&[u8], Failure>| match result {
-            Ok(_) => reply.written(written),
-            Err(failure) => reply.error(errno(failure)),
-        };
-        self.disk.submit(DiskRequest { operation, offset, length }, data, Box::new(done));
-    }
-
-    // Of a close(2): nothing is kept back that would have to be written now.
-    fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
-        reply.ok();
-    }
-
-    fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        let request = DiskRequest { operation: Operation::Flush, offset: 0, length: 0 };
-        let done = move |result: Result<&[u8], Failure>| answer(reply, result.map(|_| ()));
-        self.disk.submit(request, &[], Box::new(done));
-    }
-
-    fn readdir(
-        &self,
-        _: &Request,
-        number: INodeNo,
-        _: FileHandle,
-        offset: u64,
-        mut reply: ReplyDirectory,
-    ) {
-        if number != INodeNo::ROOT {
-            return reply.error(Errno::ENOTDIR);
-        }
-        let entries = [
-            (INodeNo::ROOT, FileType::Directory, "."),
-            (INodeNo::ROOT, FileType::Directory, ".."),
-            (FILE, FileType::RegularFile, NAME),
-        ];
-        for ((number, kind, name), next) in entries.into_iter().zip(1..) {
-            if next > offset && reply.add(number, next, kind, name) {
-                break;
+        match decode(&self.room[..count]) {
+            Ok(message) => {
+                let reply = Reply::new(&self.device, message.unique);
+                self.files.begin(&message, reply, desk);
+            }
+            Err(malformed) => {
+                // One that nobody is known to wait for needs no answer.
+                if let Some(unique) = malformed.unique {
+                    Reply::new(&self.device, unique).fail(Errno::INVAL);
+                }
             }
         }
-        reply.ok();
+        Some(true)
+    }
+}
+
+impl Guest for Taker {
+    fn descriptor(&self) -> &Arc<OwnedFd> {
+        self.device.descriptor()
     }
 
-    fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {
-        reply.statfs(self.size() / 4096, 0, 0, 1, 0, 4096, 255, 4096);
+    fn serve(&mut self, desk: &mut Desk<'_>) -> bool {
+        for _ in 0..AT_ONCE {
+            match self.take(desk) {
+                Some(true) => {}
+                Some(false) => break,
+                None => return false,
+            }
+        }
+        true
     }
+}
 
-    fn fallocate(
-        &self,
-        _: &Request,
-        _: INodeNo,
-        _: FileHandle,
-        offset: u64,
-        length: u64,
-        mode: i32,
-        reply: ReplyEmpty,
-    ) {
-        let deallocates = match mode & !KEEP_SIZE {
-            // Room is there as far as the disk goes.
-            0 if self.before_end(offset, length) < length => return reply.error(Errno::ENOSPC),
-            0 => return reply.ok(),
-            PUNCH_HOLE => true,
-            ZERO_RANGE => false,
-            _ => return reply.error(Errno::EOPNOTSUPP),
-        };
-        let length = self.before_end(offset, length);
-        // If there is nobody who would do it, the reply says so when it is dropped.
-        let _gone = self.stretches.send(Stretch { offset, length, deallocates, reply });
+impl Drop for Taker {
+    fn drop(&mut self) {
+        self.end.waker.wake();
     }
 }

@@ -16,8 +16,9 @@ use client::InitiatorFlags;
 #[derive(Debug, Args)]
 #[command(after_help = NOTES)]
 pub struct AttachFlags {
-    /// nvme+tcp://HOST:PORT/NQN/NSID (port 4420 and the first namespace if they are left out), or
-    /// iscsi://USER@HOST:PORT/IQN/LUN?connections=NUMBER (nobody, port 3260, the first disk, 1)
+    /// nvme+tcp://HOST:PORT/NQN/NSID (port 4420 and the first namespace if they are left out),
+    /// iscsi://USER@HOST:PORT/IQN/LUN?connections=NUMBER (nobody, port 3260, the first disk, 1), or
+    /// a device of this machine as in afar serve: file:PATH, memory:SIZE, model:DRIVE:DEVICE
     #[arg(value_name = "URI")]
     pub(crate) target: String,
 

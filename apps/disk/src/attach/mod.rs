@@ -1,15 +1,18 @@
 //! `afar attach`: a namespace of a target as a file, until it is detached.
 //!
 //! ```text
-//! flags ─► plan ─► Disk ─► mount ─► Files ◄── kernel
-//!                    ▲                 ▼
-//!                    └─── requests ────┘     signal, umount ─► unmount ─► flush ─► good-bye
+//! flags ─► plan ─► Disk ─► mount ─► agree ─► a Taker for each lane of the disk ◄── kernel
+//!
+//! signal, umount ─► unmount ─► flush ─► good-bye
 //! ```
 
 mod error;
 mod files;
 pub(crate) mod flags;
 mod plan;
+mod protocol;
+mod reply;
+mod session;
 
 use std::cell::Cell;
 use std::io;
@@ -18,30 +21,28 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, OnceLock};
-use std::thread::JoinHandle;
 use std::time::Instant;
 
 use backend::{Failure as DiskFailure, Operation, Request};
 use console::{Failure, terminal};
-use fuser::{Config, Notifier, Session, SessionACL};
 use host::{Disk, DiskConfig, DiskEvent, DiskPath, HostError, patiently};
 use measure::{Bytes, Duration};
 use sys::event::{Poll, Signals, Waker};
+use sys::fuse::FuseDevice;
 
 use crate::attach::flags::AttachFlags;
 use client::Unserved;
 
 pub use plan::KIND;
 
-use files::{FILE, Files, NAME};
+use files::{FILE, NAME};
+use session::Served;
 
 pub(crate) use error::AttachError;
 
 /// What gives a user access to the device.
 pub const FUSE_REMEDY: &str = "sudo chgrp $(id -g) /dev/fuse && sudo chmod g+rw /dev/fuse";
 
-/// Threads that take requests of the kernel; those of the disk answer them.
-const TAKERS: usize = 2;
 /// For how long, and how often, it is tried to unmount what is in use: a process that has just been
 /// forked has the files of its parent until it executes something.
 const BUSY_MAX: std::time::Duration = std::time::Duration::from_secs(1);
@@ -59,8 +60,8 @@ pub fn attach(flags: &AttachFlags) -> Result<ExitCode, Failure> {
     let device = open_device()?;
     // Before any thread is started, so that none of them is interrupted.
     let signals = console::interrupts_and_hangups().map_err(AttachError::from)?;
-    let notifier = Arc::new(OnceLock::new());
-    let disk = Arc::new(connect(flags, config, &notifier, &signals)?);
+    let notified = Arc::new(OnceLock::new());
+    let disk = Arc::new(connect(flags, config, &notified, &signals)?);
     sys::mount::mount_fuse(&device, &directory, KIND, &flags.target).map_err(|error| {
         AttachError::Mount {
             directory: flags.directory.display().to_string(),
@@ -70,21 +71,14 @@ pub fn attach(flags: &AttachFlags) -> Result<ExitCode, Failure> {
     // Its own way of mounting would unmount again what others have unmounted, and with it what lay
     // beneath.
     let mounted = Mounted(&directory);
-    let mut settings = Config::default();
-    (settings.n_threads, settings.clone_fd) = (Some(TAKERS), true);
-    let files = Files::new(Arc::clone(&disk));
-    let session = Session::from_fd(files, device, SessionACL::Owner, settings);
-    let session = session.map_err(AttachError::Session)?;
-    let _only_one = notifier.set(session.notifier());
+    let served = Served::begin(&device, &disk)?;
+    let _only_one = notified.set(device);
     if !console::is_quiet() {
         let text = welcome(flags, &disk);
         terminal::answer(&text)?;
     }
-    let ended = Waker::new().map_err(AttachError::from)?;
-    let served = serve(session, ended.clone());
-    watch(&signals, &ended, &directory, flags)?;
-    let result = served.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-    result.map_err(AttachError::Session)?;
+    watch(&signals, served.ended(), &directory, flags)?;
+    served.result()?;
     std::mem::forget(mounted);
     flush(&disk, &signals)?;
     Ok(ExitCode::SUCCESS)
@@ -99,8 +93,8 @@ impl Drop for Mounted<'_> {
     }
 }
 
-fn open_device() -> Result<std::os::fd::OwnedFd, AttachError> {
-    sys::mount::open_fuse().map_err(|source| {
+fn open_device() -> Result<FuseDevice, AttachError> {
+    FuseDevice::open().map_err(|source| {
         let is_absent = source.source.kind() == io::ErrorKind::NotFound;
         let remedy = if is_absent { "sudo modprobe fuse" } else { FUSE_REMEDY };
         AttachError::Fuse { source, remedy }
@@ -110,11 +104,11 @@ fn open_device() -> Result<std::os::fd::OwnedFd, AttachError> {
 fn connect(
     flags: &AttachFlags,
     config: DiskConfig,
-    notifier: &Arc<OnceLock<Notifier>>,
+    notified: &Arc<OnceLock<FuseDevice>>,
     signals: &Signals,
 ) -> Result<Disk, AttachError> {
     let first = config.paths[0].clone();
-    let teller = Arc::new(Teller::new(&config, Arc::clone(notifier)));
+    let teller = Arc::new(Teller::new(&config, Arc::clone(notified)));
     let mut poll = Poll::new()?;
     poll.add(signals, SIGNAL)?;
     let is_told_to_end = Cell::new(false);
@@ -135,6 +129,7 @@ fn connect(
     let address = match first {
         DiskPath::Nvme(first, _) => first.address,
         DiskPath::Iscsi(first, _) => first.address,
+        DiskPath::Local(first) => first.name,
     };
     attached.map_err(|source| match Unserved::of(&source, &flags.target, &address) {
         Some(unserved) => unserved.into(),
@@ -146,14 +141,14 @@ fn connect(
 struct Teller {
     paths: Vec<(DiskPath, AtomicBool)>,
     loss_timeout: Duration,
-    notifier: Arc<OnceLock<Notifier>>,
+    notified: Arc<OnceLock<FuseDevice>>,
 }
 
 impl Teller {
-    fn new(config: &DiskConfig, notifier: Arc<OnceLock<Notifier>>) -> Self {
+    fn new(config: &DiskConfig, notified: Arc<OnceLock<FuseDevice>>) -> Self {
         let paths = config.paths.iter();
         let paths = paths.map(|path| (path.clone(), AtomicBool::new(false))).collect();
-        Self { paths, loss_timeout: config.loss_timeout, notifier }
+        Self { paths, loss_timeout: config.loss_timeout, notified }
     }
 
     fn tell(&self, event: DiskEvent<'_>) {
@@ -175,9 +170,9 @@ impl Teller {
                 format!("{}: it is {} now", self.paths[path].0, state.name())
             }
             DiskEvent::Resized { bytes } => {
-                if let Some(notifier) = self.notifier.get() {
-                    // Attributes only: there are no pages of it.
-                    let _unknown = notifier.inval_inode(FILE, -1, 0);
+                if let Some(device) = self.notified.get() {
+                    let (head, rest) = protocol::stale(FILE);
+                    let _unknown = device.answer(&head, &rest);
                 }
                 format!("the disk has {} now", Bytes::new(bytes))
             }
@@ -206,16 +201,6 @@ fn welcome(flags: &AttachFlags, disk: &Disk) -> String {
          afar: losetup --direct-io=on -f {file} makes it a disk that caches nothing twice\n",
         flags.target
     )
-}
-
-type Served = JoinHandle<io::Result<()>>;
-
-fn serve(session: Session<Files>, ended: Waker) -> Served {
-    std::thread::spawn(move || {
-        let result = session.run();
-        ended.wake();
-        result
-    })
 }
 
 // Until it is unmounted, here or by somebody else.

@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use backend::{BackendUri, Claim};
 use host::initiator::InitiatorConfig;
-use host::{Disk, DiskConfig, DiskPath, HostConfig};
+use host::{Disk, DiskConfig, DiskPath, HostConfig, LocalDevice};
 use measure::Duration;
 use nvme::Digests;
 
@@ -37,11 +38,18 @@ pub(super) fn disk(flags: &AttachFlags) -> Result<DiskConfig, AttachError> {
     let texts: Vec<&str> =
         [&flags.target].into_iter().chain(&flags.path).map(String::as_str).collect();
     flags.initiator.fit(&texts)?;
+    if let Some(device) = local(flags)? {
+        return Ok(config(flags, vec![device]));
+    }
     let paths = texts.iter().map(|text| path(text, flags)).collect::<Result<Vec<_>, _>>()?;
     if paths.len() > Disk::PATHS_MAX {
         return Err(AttachError::Paths(paths.len()));
     }
-    Ok(DiskConfig {
+    Ok(config(flags, paths))
+}
+
+fn config(flags: &AttachFlags, paths: Vec<DiskPath>) -> DiskConfig {
+    DiskConfig {
         loss_timeout: loss_timeout(&paths[0], flags),
         paths,
         queues: flags.queues,
@@ -49,7 +57,30 @@ pub(super) fn disk(flags: &AttachFlags) -> Result<DiskConfig, AttachError> {
         reconnect_delay: flags.reconnect_delay,
         io_timeout: flags.io_timeout,
         trusts_identity: flags.trust_identity,
-    })
+    }
+}
+
+// A device of this machine, where the first word names one.
+fn local(flags: &AttachFlags) -> Result<Option<DiskPath>, AttachError> {
+    let name = flags.target.clone();
+    let is_uri = name.split_once("://").is_some_and(|(scheme, _)| !scheme.contains(':'));
+    // What names nothing at all is judged as a namespace.
+    if name.starts_with(SCHEME) || name.starts_with("nvme+") || is_uri || !name.contains(':') {
+        return Ok(None);
+    }
+    if !flags.path.is_empty() {
+        return Err(AttachError::OneWay { name });
+    }
+    let uri: BackendUri = name.parse()?;
+    if uri.is_leased() {
+        return Err(AttachError::Leased { name });
+    }
+    if let Some(text) = uri.fills().and_then(crate::holes::filling) {
+        console::terminal::note(&format!("afar attach: {text}\n"));
+    }
+    let opened = uri.open(Claim::Alone);
+    let backend = opened.map_err(|source| AttachError::Open { name: name.clone(), source })?;
+    Ok(Some(DiskPath::Local(LocalDevice { name, backend })))
 }
 
 /// As other hosts of its protocol have it, unless a flag says otherwise.
@@ -57,6 +88,8 @@ pub(super) fn loss_timeout(first: &DiskPath, flags: &AttachFlags) -> Duration {
     flags.ctrl_loss_tmo.unwrap_or(match first {
         DiskPath::Nvme(..) => NVME_LOSS,
         DiskPath::Iscsi(..) => ISCSI_LOSS,
+        // It has no way to lose.
+        DiskPath::Local(_) => NVME_LOSS,
     })
 }
 

@@ -153,8 +153,8 @@ impl Keeper for IscsiKeeper {
         Ok(if is_ours { Fenced::AtRest } else { Fenced::Never })
     }
 
-    fn socket(&self) -> &Stream {
-        self.session.stream()
+    fn socket(&self) -> Option<&Stream> {
+        Some(self.session.stream())
     }
 
     fn shut_down(self: Box<Self>) {

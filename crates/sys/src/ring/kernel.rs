@@ -73,6 +73,9 @@ const SHORT: usize = 8 << 10;
 /// IORING_ENTER_GETEVENTS: do what is left to do for requests that have ended.
 const ENTER_GETEVENTS: u32 = 1;
 
+/// POLLIN, and who waits is woken alone (EPOLLEXCLUSIVE).
+const READABLE_FOR_ONE: u32 = 1 | 1 << 28;
+
 /// MSG_NOSIGNAL, and go on until all is sent.
 const SEND_FLAGS: i32 = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
 
@@ -208,6 +211,13 @@ impl KernelRing {
         let entry =
             opcode::SendZc::new(fd, bytes.as_ptr(), length(&bytes)).flags(SEND_FLAGS).build();
         self.push(entry, token, Held::Bytes(bytes), Some(socket), Kind::Send { before: 0 });
+    }
+
+    /// See [`super::Ring::watch`].
+    pub(super) fn watch(&mut self, file: &Arc<OwnedFd>, token: u64) {
+        let fd = types::Fd(file.as_raw_fd());
+        let entry = opcode::PollAdd::new(fd, READABLE_FOR_ONE).build();
+        self.push(entry, token, Held::Nothing, Some(file), Kind::File);
     }
 
     /// Reads from `offset` of a file into part of `block`.
@@ -671,6 +681,29 @@ mod tests {
         drop(ring);
         drop(sender.join().expect("it ends"));
         assert_eq!(Arc::strong_count(&one), 1);
+    }
+
+    #[test]
+    fn of_rings_that_watch_one_is_told() {
+        let mut rings = [8, 8].map(|entries| KernelRing::new(entries).expect("there is io_uring"));
+        let waker = crate::event::Waker::new().expect("there is a descriptor");
+        for ring in &mut rings {
+            ring.watch(waker.descriptor(), 7);
+            ring.poll().expect("it submits");
+            assert!(!ring.has_ended(), "nothing has come");
+        }
+        waker.wake();
+        let told = rings.each_mut().map(|ring| {
+            ring.poll().expect("it looks");
+            ring.take_ended().is_some_and(|ended| ended.token == 7 && ended.result.is_ok())
+        });
+        assert_eq!(told.iter().filter(|is_told| **is_told).count(), 1, "{told:?}");
+        // What is there already ends it at once.
+        let [ring, _] = &mut rings;
+        if told[0] {
+            ring.watch(waker.descriptor(), 8);
+            assert_eq!(run(ring).token, 8);
+        }
     }
 
     #[test]
