@@ -7,7 +7,6 @@ use std::sync::Arc;
 use backend::{Geometry, Request};
 use sys::ring::Ring;
 
-use super::lane::Lane;
 use super::piece::Done;
 
 /// Who asks, as one lane of the disk serves it.
@@ -17,33 +16,17 @@ pub trait Guest: Send {
 
     /// Takes what there is, or part of it, without waiting, and asks for it at the desk. Whether
     /// there may be more; if not, the guest is dropped.
-    fn serve(&mut self, desk: &mut Desk<'_>) -> bool;
+    fn serve(&mut self, desk: &mut dyn Desk) -> bool;
 }
 
-/// Where a [`Guest`] asks for something.
-pub struct Desk<'a>(pub(super) &'a mut Lane);
-
-impl Desk<'_> {
+/// Where a [`Guest`] asks for something: the lane that serves it.
+pub trait Desk {
     /// How large the disk is now.
-    #[must_use]
-    pub fn geometry(&self) -> Geometry {
-        self.0.shared().geometry()
-    }
+    fn geometry(&self) -> Geometry;
 
     /// As [`Disk::submit`](crate::Disk::submit). What only reads is done by this lane; what changes
     /// blocks, by the one whose they are.
-    pub fn submit(&mut self, request: Request, data: &[u8], done: Done) {
-        let shared = Arc::clone(self.0.shared());
-        let number = self.0.number();
-        let lane = &mut *self.0;
-        shared.cut(request, data, done, Some(number), |owner, pieces| {
-            if owner == number {
-                lane.begin_all(pieces);
-            } else {
-                shared.give(owner, pieces);
-            }
-        });
-    }
+    fn submit(&mut self, request: Request, data: &[u8], done: Done);
 }
 
 /// The token of the request that watches a guest.

@@ -29,15 +29,14 @@ use sys::block::Block;
 use sys::event::Waker;
 use sys::ring::{Completed, Held, Ring};
 
-use backend::Ended;
-use backend::Failure;
+use backend::{Ended, Failure, Geometry, Request};
 
 use super::Queue;
 use super::ghosts::{AtRest, Ghost};
 use super::guest::{Desk, GUEST, Visit};
 use super::hazards::Hazards;
 use super::mail::{Call, Mail};
-use super::piece::{Piece, Step};
+use super::piece::{Done, Piece, Step};
 use super::shared::Shared;
 
 /// A path as a lane has it.
@@ -121,10 +120,6 @@ impl Lane {
         &self.shared
     }
 
-    pub(super) const fn number(&self) -> usize {
-        self.number
-    }
-
     fn listen(&mut self, block: Block) {
         self.ring.hear(&self.waker, MAIL, block);
     }
@@ -188,7 +183,7 @@ impl Lane {
     // Lets the guest ask, if there may be something that it wants.
     fn serve(&mut self) {
         let Some(mut guest) = self.visit.take_due() else { return };
-        if guest.serve(&mut Desk(self)) {
+        if guest.serve(self) {
             self.visit.welcome(guest);
         }
     }
@@ -469,6 +464,23 @@ impl Lane {
         for piece in self.ready.drain(..).chain(waiting).chain(later) {
             piece.end(Err(Failure::Lost), &self.shared.memory);
         }
+    }
+}
+
+impl Desk for Lane {
+    fn geometry(&self) -> Geometry {
+        self.shared.geometry()
+    }
+
+    fn submit(&mut self, request: Request, data: &[u8], done: Done) {
+        let (shared, number) = (Arc::clone(&self.shared), self.number);
+        shared.cut(request, data, done, Some(number), |owner, pieces| {
+            if owner == number {
+                self.begin_all(pieces);
+            } else {
+                shared.give(owner, pieces);
+            }
+        });
     }
 }
 

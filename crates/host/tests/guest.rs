@@ -27,7 +27,7 @@ impl Guest for Asker {
         self.waker.descriptor()
     }
 
-    fn serve(&mut self, desk: &mut Desk<'_>) -> bool {
+    fn serve(&mut self, desk: &mut dyn Desk) -> bool {
         for request in self.asked.drain(..) {
             let (told, served) = (self.told.clone(), current().id());
             let writes = matches!(request.operation, Operation::Write { .. });

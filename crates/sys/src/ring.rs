@@ -140,9 +140,9 @@ impl Ring {
         }
     }
 
-    /// Ends when there is something to read from a descriptor, or it has come to its end. Of several
-    /// rings that watch the same, each thing that comes ends the request of one. In a simulation
-    /// nothing comes.
+    /// Ends when there is something to read from a descriptor, or it has come to its end. Of
+    /// several rings that watch the same, each thing that comes ends the request of one. In a
+    /// simulation nothing comes.
     pub fn watch(&mut self, file: &Arc<OwnedFd>, token: u64) {
         if let Kernel(ring) = &mut self.0 {
             ring.watch(file, token);

@@ -78,7 +78,7 @@ impl Files {
     }
 
     // Begins what a message asks.
-    fn begin(&self, message: &Message<'_>, reply: Reply, desk: &mut Desk<'_>) {
+    fn begin(&self, message: &Message<'_>, reply: Reply, desk: &mut dyn Desk) {
         let node = message.node;
         let disk_bytes = desk.geometry().bytes();
         let before_end = |offset: u64, length: u64| disk_bytes.saturating_sub(offset).min(length);
@@ -143,7 +143,7 @@ fn clear(disk: &Weak<Disk>, mail: &Receiver<Stretch>) {
     }
 }
 
-fn read(offset: u64, length: u64, reply: Reply, desk: &mut Desk<'_>) {
+fn read(offset: u64, length: u64, reply: Reply, desk: &mut dyn Desk) {
     if length == 0 {
         return reply.end(Ok(()));
     }
@@ -155,7 +155,7 @@ fn read(offset: u64, length: u64, reply: Reply, desk: &mut Desk<'_>) {
     desk.submit(request, &[], Box::new(done));
 }
 
-fn write([offset, length]: [u64; 2], data: &[u8], forced: bool, reply: Reply, desk: &mut Desk<'_>) {
+fn write([offset, length]: [u64; 2], data: &[u8], forced: bool, reply: Reply, desk: &mut dyn Desk) {
     if length == 0 && !data.is_empty() {
         return reply.fail(Errno::NOSPC);
     }
@@ -203,7 +203,7 @@ impl Taker {
     }
 
     // Whether there was a request; `None` if there will be none any more.
-    fn take(&mut self, desk: &mut Desk<'_>) -> Option<bool> {
+    fn take(&mut self, desk: &mut dyn Desk) -> Option<bool> {
         let count = match self.device.take(&mut self.room) {
             Ok(Taken::Message(count)) => count,
             Ok(Taken::Nothing) => return Some(false),
@@ -234,7 +234,7 @@ impl Guest for Taker {
         self.device.descriptor()
     }
 
-    fn serve(&mut self, desk: &mut Desk<'_>) -> bool {
+    fn serve(&mut self, desk: &mut dyn Desk) -> bool {
         for _ in 0..AT_ONCE {
             match self.take(desk) {
                 Some(true) => {}

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::asked::Version;
-use super::{BACKGROUND, MAJOR, MINOR, PAGE_BYTES, REQUEST_BYTES, flag};
+use super::numbers::{BACKGROUND, MAJOR, MINOR, PAGE_BYTES, REQUEST_BYTES, flag};
 
 const HEAD_BYTES: usize = 16;
 /// FUSE_NOTIFY_INVAL_INODE.
@@ -89,10 +89,11 @@ pub(in super::super) fn stale(node: u64) -> ([u8; HEAD_BYTES], Vec<u8>) {
     (head(0, -STALE, rest.len()), rest)
 }
 
-/// Answers [`Asked::Start`](super::Asked::Start).
+/// Answers what begins a mount.
 pub(in super::super) fn started(of: &Version) -> Vec<u8> {
     let flags = if of.major == MAJOR { of.flags & flag::WANTED } else { 0 };
-    let [low, high] = [flags, flags >> 32].map(|half| (half & u64::from(u32::MAX)) as u32);
+    let half = |bits: u64| u32::try_from(bits & u64::from(u32::MAX)).unwrap_or(0);
+    let [low, high] = [half(flags), half(flags >> 32)];
     let pages = u16::try_from(REQUEST_BYTES / PAGE_BYTES).unwrap_or(u16::MAX);
     let version = Fields::default().u32(MAJOR).u32(MINOR.min(of.minor)).u32(of.readahead_bytes);
     let bounds = version.u32(low).u16(BACKGROUND).u16(BACKGROUND / 4 * 3).u32(REQUEST_BYTES);

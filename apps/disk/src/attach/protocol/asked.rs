@@ -1,5 +1,7 @@
 //! Bytes of the kernel into what it asks.
 
+use super::numbers::flag;
+
 /// The version of the protocol that the kernel has, and what it offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) struct Version {
@@ -144,7 +146,7 @@ fn asked<'a>(opcode: u32, rest: &Fields<'a>) -> Option<Asked<'a>> {
 
 fn version(rest: &Fields<'_>) -> Option<Version> {
     let low = u64::from(rest.u32(12)?);
-    let high = if low & super::flag::INIT_EXT != 0 { rest.u32(16)? } else { 0 };
+    let high = if low & flag::INIT_EXT != 0 { rest.u32(16)? } else { 0 };
     Some(Version {
         major: rest.u32(0)?,
         minor: rest.u32(4)?,

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::asked::Malformed;
+use super::numbers::flag;
 use super::*;
 
 fn message(opcode: u32, node: u64, rest: &[u8]) -> Vec<u8> {
