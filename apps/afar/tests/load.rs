@@ -155,6 +155,75 @@ fn updates_append_until_a_value_is_full() {
 }
 
 #[test]
+fn keys_have_the_size_that_was_asked_for() {
+    if !installed(&["redis-server", "memcached", "redis-cli"], "load::key_size") {
+        return;
+    }
+    for server in [Server::redis("keys"), Server::memcached("keys", "64")] {
+        let flags = ["--fill", "--keys", "3000", "--key-size", "16", "-w", "a", "-n", "6000"];
+        let results = server.load(&[&flags[..], &["--verify"]].concat(), 0);
+        assert_eq!(faults(&results), (0, 0, 0), "{results:?}");
+        if server.scheme == "redis+unix" {
+            let keys = redis_cli(&server, &["KEYS", "*"]);
+            assert_eq!(keys.lines().count(), 3000, "no two records have one key");
+            assert!(keys.lines().all(|key| key.len() == 16 && key.starts_with("user")));
+        }
+        let short = server.launch(&["--keys", "3000", "--key-size", "8"]).run();
+        let said = short.expect(2, "a key that is too short").stderr;
+        assert!(said.contains("a key has from 9 bytes"), "{said}");
+    }
+}
+
+#[test]
+fn a_search_says_when_it_has_found_nothing() {
+    if !installed(&["redis-server"], "load::slo") {
+        return;
+    }
+    let server = Server::redis("slo");
+    server.load(&["--fill", "--keys", "100", "-n", "1"], 0);
+    let short = ["--keys", "100", "-d", "100ms", "--warm-up", "0ms", "--probe"];
+    // Nothing is answered in no time, and everything within an hour.
+    for (bound, rates, why) in [
+        ("p50=1ns", "200..400", "even 200/s, the least of --slo-rates, does not hold"),
+        ("mean=3600s", "200..400", "even 400/s, the most of --slo-rates, holds"),
+    ] {
+        let flags = ["--slo", bound, "--slo-rates", rates];
+        let ended = server.launch(&[&short[..], &flags].concat()).run();
+        let ended = ended.expect(4, bound);
+        let results = results(&ended);
+        assert!(ended.stderr.contains(why), "{}", ended.stderr);
+        let search = results.search.expect("there was one");
+        assert!(search.invalid.is_some_and(|told| told.contains(why)));
+        assert_eq!((search.found_per_s, search.interval_per_s), (None, None));
+        assert!(search.tries.len() >= 3, "{:?}", search.tries);
+        let agrees = |one: &measure::LoadTry| one.holds == (bound == "mean=3600s");
+        assert!(search.tries.iter().all(agrees), "{:?}", search.tries);
+        assert!(search.tries.iter().all(|one| one.probe_latency_ns.is_some()));
+        // What is told is of the last try.
+        assert_eq!(search.tries.last().map(|one| one.request_count), Some(results.request_count));
+    }
+    let both = server.launch(&["--slo", "p95=1ms", "--rate", "5"]).run().expect(2, "both");
+    assert!(both.stderr.contains("--slo and --rate exclude each other"), "{}", both.stderr);
+}
+
+#[test]
+fn values_that_grow_go_on_growing_from_try_to_try() {
+    if !installed(&["redis-server", "redis-cli"], "load::slo_growth") {
+        return;
+    }
+    let server = Server::redis("slo_growth");
+    let store = ["--fill", "--keys", "5", "--value-size", "100", "--reads", "0%", "-c", "1"];
+    let grows = ["--append", "90", "--append-limit", "1kB", "--distribution", "uniform"];
+    let search = ["--slo", "mean=3600s", "--slo-rates", "500..500", "-d", "150ms"];
+    server.load(&[&store[..], &grows, &search, &["--warm-up", "0ms"]].concat(), 4);
+    let keys = redis_cli(&server, &["KEYS", "*"]);
+    for key in keys.lines() {
+        let length: u64 = redis_cli(&server, &["STRLEN", key]).trim().parse().expect("a number");
+        assert!(length <= 1000, "{key} has {length}");
+    }
+}
+
+#[test]
 fn a_probe_is_counted_apart() {
     if !installed(&["redis-server", "redis-cli"], "load::probe") {
         return;

@@ -1,7 +1,7 @@
 //! What `afar load` has measured at a key-value server.
 
 use chart::{Axis, Kind, Look, Plot, Series};
-use measure::{LatencySummary, LoadParams, LoadResults, Run};
+use measure::{LatencySummary, LoadParams, LoadResults, LoadSearch, Run};
 use serde_json::Value;
 
 use super::context::Context;
@@ -38,7 +38,7 @@ pub(super) fn section(value: Value, _: &Context) -> Result<Section, serde_json::
     Ok(Section {
         title: format!("Load on {}", params.target),
         kind: "load",
-        invalid: None,
+        invalid: results.search.as_ref().and_then(|search| search.invalid.clone()),
         answer,
         warnings,
         facts: vec![
@@ -62,12 +62,13 @@ fn answer(params: &LoadParams, results: &LoadResults) -> Vec<String> {
         || format!("in a closed loop of {} connections", params.connection_count),
         |rate| format!("in an open loop at {} requests per second", exact(rate)),
     );
-    let mut answer = vec![format!(
+    let mut answer: Vec<String> = results.search.iter().filter_map(searched).collect();
+    answer.push(format!(
         "{} answered {} requests per second ({} in all), asked {loops}.",
         params.target,
         count_of(results.requests_per_s),
         count(results.request_count)
-    )];
+    ));
     for operation in &results.operations {
         let latency = &operation.latency;
         answer.push(format!(
@@ -88,6 +89,20 @@ fn answer(params: &LoadParams, results: &LoadResults) -> Vec<String> {
         ));
     }
     answer
+}
+
+fn searched(search: &LoadSearch) -> Option<String> {
+    let (rate, [least, most]) = search.found_per_s.zip(search.interval_per_s)?;
+    Some(format!(
+        "At most {} requests per second hold {} within {}: every try did up to {}, none from {} \
+         on, of {} tries. The figures are of one try at that rate.",
+        count_of(rate),
+        search.quantity,
+        time_ns(search.bound_ns as f64),
+        count_of(least),
+        count_of(most),
+        search.tries.len()
+    ))
 }
 
 fn warnings(results: &LoadResults) -> Vec<String> {

@@ -55,6 +55,8 @@ pub struct LoadConfig {
     pub target: Target,
     /// Who asks for what.
     pub workload: Ycsb,
+    /// Bytes of every key, at least [`workload::padded_key_bytes_min`]; as YCSB's if `None`.
+    pub key_bytes: Option<usize>,
     /// When.
     pub pacing: Pacing,
     /// Threads, at least 1.

@@ -4,20 +4,28 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use workload::{ValueError, check_value};
 
-use crate::config::Growth;
+use crate::config::{Growth, LoadConfig};
 
-/// How long the value of each record is, as far as this load has made it so.
+/// How long the value of each record is that grows, as far as loads have made it so: loads of one
+/// store, one after another, share it.
 #[derive(Debug)]
-pub(crate) struct Sizes {
+pub struct Values {
     growth: Growth,
     value_bytes: usize,
     /// Appends to each record since its value was set.
     appended: Vec<AtomicU32>,
 }
 
-impl Sizes {
-    /// Of records that were set and not appended to.
-    pub(crate) fn new(growth: Growth, value_bytes: usize, records: u64) -> Self {
+impl Values {
+    /// Of records that were filled and not appended to; nothing where values do not grow.
+    #[must_use]
+    pub fn of(config: &LoadConfig) -> Option<Self> {
+        let workload = &config.workload;
+        let new = |growth| Self::new(growth, workload.value_bytes, workload.record_count);
+        config.growth.map(new)
+    }
+
+    fn new(growth: Growth, value_bytes: usize, records: u64) -> Self {
         let records = usize::try_from(records).unwrap_or(usize::MAX);
         let appended = (0..records).map(|_| AtomicU32::new(0)).collect();
         Self { growth, value_bytes, appended }
@@ -79,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_value_grows_to_its_limit_and_is_set_then() {
-        let sizes = Sizes::new(GROWTH, 50, 2);
+        let sizes = Values::new(GROWTH, 50, 2);
         let grown: Vec<_> = (0..7).map(|_| sizes.grow(1)).collect();
         let more = Some(30);
         assert_eq!(grown, [more, more, None, more, more, None, more]);
@@ -88,7 +96,7 @@ mod tests {
         assert_eq!(sizes.grow(0), more);
         assert_eq!(sizes.grow(2), None, "a record that was inserted");
         let full = Growth { limit_bytes: 79, ..GROWTH };
-        assert_eq!(Sizes::new(full, 50, 1).grow(0), None);
+        assert_eq!(Values::new(full, 50, 1).grow(0), None);
     }
 
     #[test]

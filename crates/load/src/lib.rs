@@ -19,6 +19,7 @@
 mod config;
 mod connection;
 mod growth;
+mod keys;
 mod protocol;
 mod run;
 mod source;
@@ -26,6 +27,7 @@ mod tally;
 mod worker;
 
 pub use config::{Address, Growth, LoadConfig, Pacing, Target};
+pub use growth::Values;
 pub use protocol::{Protocol, ProtocolError};
-pub use run::{LoadError, Progress, Stop, fill, run};
+pub use run::{LoadError, Progress, Stop, fill, run, run_on};
 pub use tally::{OperationTally, Tally};

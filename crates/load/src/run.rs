@@ -7,7 +7,7 @@ use workload::{Arrivals, Requests};
 
 use crate::config::{Address, LoadConfig, Pacing};
 use crate::connection::Connection;
-use crate::growth::Sizes;
+use crate::growth::Values;
 use crate::source::Source;
 use crate::tally::Tally;
 use crate::worker::{Pacer, Shared, Window, Worker};
@@ -79,7 +79,7 @@ pub fn fill(config: &LoadConfig, progress: &Progress) -> Result<Tally, LoadError
         ..config.clone()
     };
     let (step, end) = (u64::from(config.threads), config.workload.record_count);
-    start(&config, progress, |thread| Source::Fill { next: thread, step, end })
+    start(&config, None, progress, |thread| Source::Fill { next: thread, step, end })
 }
 
 /// Asks for what the workload says, and times the answers.
@@ -87,10 +87,22 @@ pub fn fill(config: &LoadConfig, progress: &Progress) -> Result<Tally, LoadError
 /// # Errors
 /// When the server cannot be reached.
 pub fn run(config: &LoadConfig, progress: &Progress) -> Result<Tally, LoadError> {
+    run_on(config, Values::of(config).as_ref(), progress)
+}
+
+/// The same, of values that earlier loads have left so.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_on(
+    config: &LoadConfig,
+    values: Option<&Values>,
+    progress: &Progress,
+) -> Result<Tally, LoadError> {
     let threads = u64::from(config.threads);
     let streams = threads + u64::from(config.probe);
     let all = config.workload.operation_count.unwrap_or(u64::MAX);
-    start(config, progress, |thread| {
+    start(config, values, progress, |thread| {
         let requests = Requests::new(&config.workload, config.seed, thread, streams);
         // The first threads take what does not divide; the client beside them has no number.
         let share = all / threads + u64::from(thread < all % threads);
@@ -101,6 +113,7 @@ pub fn run(config: &LoadConfig, progress: &Progress) -> Result<Tally, LoadError>
 
 fn start(
     config: &LoadConfig,
+    values: Option<&Values>,
     progress: &Progress,
     source: impl Fn(u64) -> Source,
 ) -> Result<Tally, LoadError> {
@@ -116,10 +129,6 @@ fn start(
         ..config.clone()
     };
     let beside_socket = config.probe.then(|| open(&config.target.address)).transpose()?;
-    let sizes = config.growth.map(|growth| {
-        Sizes::new(growth, config.workload.value_bytes, config.workload.record_count)
-    });
-    let sizes = sizes.as_ref();
     let now = monotonic_ns();
     let counted_from_ns = now + config.warmup.as_ns();
     let until_ns =
@@ -131,7 +140,7 @@ fn start(
         let mut workers = Vec::new();
         let probe = beside_socket.map(|socket| {
             let (source, sockets) = (source(threads), vec![socket]);
-            let of = (&beside, &beside_shared, sizes);
+            let of = (&beside, &beside_shared, values);
             let worker = Worker::new(of, source, Pacer::Closed, sockets, window);
             scope.spawn(move || worker.run())
         });
@@ -140,7 +149,7 @@ fn start(
             let left = usize::try_from(threads - thread).unwrap_or(1);
             let mine = sockets.split_off(sockets.len() - sockets.len() / left);
             let pacer = pacer(config, thread, now);
-            let of = (config, &*progress.shared, sizes);
+            let of = (config, &*progress.shared, values);
             let worker = Worker::new(of, source(thread), pacer, mine, window);
             workers.push(scope.spawn(move || worker.run()));
         }

@@ -15,7 +15,8 @@ use workload::{Arrivals, Operation, Request};
 
 use crate::config::LoadConfig;
 use crate::connection::{Connection, Sent};
-use crate::growth::{Sizes, check};
+use crate::growth::{Values, check};
+use crate::keys::Keys;
 use crate::protocol::{Command, Item, Reply};
 use crate::source::Source;
 use crate::tally::Tally;
@@ -40,9 +41,10 @@ pub(crate) enum Pacer {
 
 pub(crate) struct Worker<'a> {
     config: &'a LoadConfig,
+    keys: Keys,
     shared: &'a Shared,
     /// How long values are, where they grow.
-    sizes: Option<&'a Sizes>,
+    values: Option<&'a Values>,
     source: Source,
     pacer: Pacer,
     connections: Vec<Connection>,
@@ -70,7 +72,7 @@ pub(crate) struct Window {
 
 impl<'a> Worker<'a> {
     pub(crate) fn new(
-        (config, shared, sizes): (&'a LoadConfig, &'a Shared, Option<&'a Sizes>),
+        (config, shared, values): (&'a LoadConfig, &'a Shared, Option<&'a Values>),
         source: Source,
         pacer: Pacer,
         connections: Vec<Connection>,
@@ -80,8 +82,9 @@ impl<'a> Worker<'a> {
         let slots = (0..config.depth).flat_map(|_| 0..connections.len()).collect();
         Self {
             config,
+            keys: Keys::new(&config.workload, config.key_bytes),
             shared,
-            sizes,
+            values,
             source,
             pacer,
             connections,
@@ -181,8 +184,7 @@ impl<'a> Worker<'a> {
         if connection.out().is_empty() {
             self.unflushed.push(slot);
         }
-        let order = self.config.workload.key_order;
-        self.config.target.protocol.encode(connection.out(), sent.command, order);
+        self.config.target.protocol.encode(connection.out(), sent.command, self.keys);
         connection.sent.push_back(sent);
     }
 
@@ -227,7 +229,7 @@ impl<'a> Worker<'a> {
     /// Takes every complete reply; false if the connection failed.
     fn take_replies(&mut self, slot: usize, now: u64, poll: &Poll) -> bool {
         let config = self.config;
-        let (order, length) = (config.workload.key_order, config.workload.value_bytes);
+        let (keys, length) = (self.keys, config.workload.value_bytes);
         loop {
             let connection = &self.connections[slot];
             let Some(&sent) = connection.sent.front() else {
@@ -249,7 +251,7 @@ impl<'a> Worker<'a> {
                 Item::Value(..) => {}
             };
             let protocol = config.target.protocol;
-            match protocol.decode(connection.unread(), sent.command, order, &mut each) {
+            match protocol.decode(connection.unread(), sent.command, keys, &mut each) {
                 Ok(None) => return true,
                 Ok(Some((length, reply))) => {
                     let tally = self.tally.of_mut(sent.request.operation);
@@ -278,8 +280,8 @@ impl<'a> Worker<'a> {
         if is_half && reply == Reply::Done {
             let bytes = self.config.workload.value_bytes;
             let command = Command::Set { record, version, bytes };
-            if let Some(sizes) = self.sizes {
-                sizes.set(record);
+            if let Some(values) = self.values {
+                values.set(record);
             }
             self.send(slot, Sent { command, sent_ns: now, ..sent });
             return;
@@ -348,7 +350,7 @@ impl<'a> Worker<'a> {
             Operation::Read | Operation::Scan | Operation::ReadModifyWrite => {
                 Command::Get { first: record, count }
             }
-            Operation::Update => match self.sizes.and_then(|sizes| sizes.grow(record)) {
+            Operation::Update => match self.values.and_then(|values| values.grow(record)) {
                 Some(bytes) => Command::Append { record, version, bytes },
                 None => Command::Set { record, version, bytes },
             },

@@ -49,7 +49,7 @@ pub use figures::{
 pub use fraction::{Fraction, LocalSize, ShareOf};
 pub use histogram::{Histogram, LatencySummary};
 pub use link::{Direction, Link, LinkConfig, LinkMode, Transfer};
-pub use load::{LoadOperation, LoadParams, LoadProbe, LoadResults, LoadShare};
+pub use load::{LoadOperation, LoadParams, LoadProbe, LoadResults, LoadSearch, LoadShare, LoadTry};
 pub use money::{Count, Money};
 pub use profile::{DelayProfile, ProfileError, Sampler};
 pub use quantity::{Bytes, PAGE_BYTES, Pages};

@@ -16,6 +16,9 @@ pub struct LoadParams {
     pub theta: f64,
     /// Records before the first request.
     pub record_count: u64,
+    /// Bytes of a key, where it was asked to have so many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_bytes: Option<u64>,
     /// Bytes of a value.
     pub value_bytes: u64,
     /// Bytes that an update appends to a value, where it does not replace it.
@@ -89,6 +92,47 @@ pub struct LoadResults {
     /// requests is in the other figures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<LoadProbe>,
+    /// How the highest rate was looked for whose latency stays within a bound. Every other figure
+    /// is then of one try at the rate that was found; of the last try where none was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<LoadSearch>,
+}
+
+/// A search for the highest rate whose latency stays within a bound.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct LoadSearch {
+    /// `mean`, `p50`, `p90`, `p95`, `p99` or `p99.9`: what is bounded, of all requests.
+    pub quantity: String,
+    /// The bound.
+    pub bound_ns: u64,
+    /// The least and the most that it was allowed to ask for, per second.
+    pub limits_per_s: [f64; 2],
+    /// The highest rate that held, per second.
+    pub found_per_s: Option<f64>,
+    /// Up to its low end every try held, from its high end on none did.
+    pub interval_per_s: Option<[f64; 2]>,
+    /// Every try, in order.
+    pub tries: Vec<LoadTry>,
+    /// Why nothing was found.
+    pub invalid: Option<String>,
+}
+
+/// A load at one rate.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct LoadTry {
+    /// Requests that arrived per second.
+    pub rate_per_s: f64,
+    /// Whether the latency stayed within the bound and the server kept up.
+    pub holds: bool,
+    /// What is bounded.
+    pub latency_ns: u64,
+    /// The same of the client beside the load, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe_latency_ns: Option<u64>,
+    /// Requests that were answered per second.
+    pub answered_per_s: f64,
+    /// Requests that were answered.
+    pub request_count: u64,
 }
 
 /// What came of the requests of one client that sends the next when it has an answer.

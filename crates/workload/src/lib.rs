@@ -26,8 +26,8 @@ pub use arrivals::{Arrivals, Spacing};
 pub use draw::Draw;
 pub use popularity::{Popularity, PopularityKind};
 pub use record::{
-    KeyOrder, ValueError, check_value, fnv64, fnv64_text, is_key, key_bytes, write_decimal,
-    write_key, write_value,
+    KeyOrder, ValueError, check_value, fnv64, fnv64_text, is_key, key_bytes, padded_key_bytes_min,
+    write_decimal, write_key, write_padded_key, write_value,
 };
 pub use requests::{Operation, Request, Requests};
 pub use sizes::{Sizes, SizesError, SizesName};

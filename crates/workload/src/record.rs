@@ -76,6 +76,40 @@ impl KeyOrder {
     }
 }
 
+/// Digits that a `u64` always holds.
+const DIGITS_MOST: usize = 19;
+/// Close to the golden section of 10^19, and prime to 10: neighbours are strangers, and no two
+/// numbers get the same.
+const SCATTER: u64 = 6_180_339_887_498_948_483;
+
+/// The least bytes of a name that can be padded ([`write_padded_key`]), of `count` records: `user`
+/// and one digit more than the count has, for those that are inserted.
+#[must_use]
+pub fn padded_key_bytes_min(count: u64) -> usize {
+    PREFIX.len() + count.checked_ilog10().unwrap_or(0) as usize + 2
+}
+
+/// Appends a name of `bytes` bytes for record `number`, at least [`padded_key_bytes_min`]: `user`,
+/// zeros, and the number, in [`KeyOrder::Hashed`] another one of as many digits that no other
+/// record has.
+pub fn write_padded_key(out: &mut Vec<u8>, number: u64, order: KeyOrder, bytes: usize) {
+    let all = bytes.saturating_sub(PREFIX.len());
+    let digits = all.clamp(1, DIGITS_MOST);
+    let span = u128::from(10_u64.pow(u32::try_from(digits).unwrap_or(1)));
+    let scattered = match order {
+        KeyOrder::Hashed => u128::from(number) * u128::from(SCATTER) % span,
+        KeyOrder::Ordered => u128::from(number) % span,
+    };
+    let mut left = u64::try_from(scattered).unwrap_or(0);
+    out.extend_from_slice(PREFIX);
+    let first = out.len();
+    out.resize(first + all, b'0');
+    for digit in out[first..].iter_mut().rev() {
+        *digit += u8::try_from(left % 10).unwrap_or(0);
+        left /= 10;
+    }
+}
+
 /// Appends `number` in decimal.
 pub fn write_decimal(out: &mut Vec<u8>, mut number: u64) {
     let mut digits = [0; 20];
@@ -200,6 +234,28 @@ fn parse_hex(digits: &[u8]) -> Option<u64> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn padded_names_have_their_size_and_are_all_different() {
+        use std::collections::HashSet;
+        for order in [KeyOrder::Ordered, KeyOrder::Hashed] {
+            for bytes in [padded_key_bytes_min(1000), 16, 21, 40] {
+                let name = |number| {
+                    let mut out = Vec::new();
+                    write_padded_key(&mut out, number, order, bytes);
+                    String::from_utf8(out).expect("text")
+                };
+                let names: HashSet<String> = (0..9_999).map(name).collect();
+                assert_eq!(names.len(), 9_999, "{order:?} {bytes}");
+                let is_one = |name: &String| name.len() == bytes && name.starts_with("user");
+                assert!(names.iter().all(is_one), "{order:?} {bytes}");
+            }
+        }
+        let mut out = Vec::new();
+        write_padded_key(&mut out, 42, KeyOrder::Ordered, 16);
+        write_padded_key(&mut out, 1, KeyOrder::Hashed, 16);
+        assert_eq!(String::from_utf8_lossy(&out), "user000000000042user887498948483");
+    }
 
     #[test]
     fn keys_are_those_of_ycsb() {

@@ -9,6 +9,8 @@ use measure::{Bytes, Duration};
 use document::seed;
 use workload::Spacing;
 
+use crate::load::slo::{Bound, Limits};
+
 /// Ask a server for things and time its answers
 #[derive(Debug, Args)]
 pub struct LoadFlags {
@@ -42,6 +44,10 @@ pub(crate) struct KvFlags {
     #[arg(long, value_name = "NUMBER", help_heading = REQUESTS)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=1 << 44))]
     pub(crate) keys: Option<u64>,
+
+    /// Size of a key, in place of YCSB's (up to 24 bytes): user, zeros and a number
+    #[arg(long, value_name = "SIZE", help_heading = REQUESTS)]
+    pub(crate) key_size: Option<Bytes>,
 
     /// Size of a value [default: the workload's, 1000 bytes]
     #[arg(long, value_name = "SIZE", help_heading = REQUESTS)]
@@ -82,16 +88,28 @@ pub(crate) struct KvFlags {
     pub(crate) seed: u64,
 
     /// Requests per second, in an open loop: 5000, 5k, 1.5M
-    #[arg(long, value_name = "NUMBER", help_heading = PACE)]
+    #[arg(long, value_name = "NUMBER", help_heading = PACE, group = OPEN)]
     pub(crate) rate: Option<String>,
+
+    /// Look for the highest rate of an open loop whose latency stays within a bound, of all
+    /// requests: p95=1ms, mean=1.5ms, p99.9=10ms
+    #[arg(long, value_name = "BOUND", help_heading = PACE, group = OPEN)]
+    #[arg(conflicts_with = "requests")]
+    pub(crate) slo: Option<Bound>,
+
+    /// The least and the most that --slo asks for per second
+    #[arg(long, value_name = "FROM..TO", default_value = "100..1M", help_heading = PACE)]
+    #[arg(requires = "slo")]
+    pub(crate) slo_rates: Limits,
 
     /// How the requests of an open loop follow one another: poisson, as if by many independent
     /// users, or even, at equal distances
     #[arg(long, value_name = "HOW", value_parser = spacing(), default_value = "poisson")]
-    #[arg(help_heading = PACE, requires = "rate")]
+    #[arg(help_heading = PACE, requires = OPEN)]
     pub(crate) spacing: Spacing,
 
-    /// How long to send requests [default: 10s, or until --requests have been sent]
+    /// How long to send requests [default: 10s, or until --requests have been sent; 3s for each
+    /// try of --slo]
     #[arg(long, short, value_name = "TIME", help_heading = PACE)]
     pub(crate) duration: Option<Duration>,
 
@@ -100,9 +118,10 @@ pub(crate) struct KvFlags {
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) requests: Option<u64>,
 
-    /// Requests of this time at the beginning are not counted
-    #[arg(long, value_name = "TIME", default_value = "0ms", help_heading = PACE)]
-    pub(crate) warm_up: Duration,
+    /// Requests of this time at the beginning are not counted [default: 0ms; 500ms for each try of
+    /// --slo]
+    #[arg(long, value_name = "TIME", help_heading = PACE)]
+    pub(crate) warm_up: Option<Duration>,
 
     /// Give a connection up whose answer takes longer
     #[arg(long, value_name = "TIME", default_value = "10s", help_heading = PACE)]
@@ -139,6 +158,9 @@ pub(crate) struct KvFlags {
     pub(crate) json: Option<PathBuf>,
 }
 
+/// Flags that make the loop an open one.
+const OPEN: &str = "open";
+
 const REQUESTS: &str = "Requests";
 const PACE: &str = "Pace";
 const CONNECTIONS: &str = "Connections";
@@ -149,8 +171,11 @@ A record is one value. With --append a value is taken to be as --fill has left i
 again whose values have grown before. A scan reads records whose numbers follow one another, with
 one MGET or get.
 
+--slo doubles the rate until one fails, then halves the distance. Every rate is tried two or three
+times, the last ones up to five times. A try fails, too, if the server does not keep up.
+
 Exit status: 0 every request was answered; 1 some were refused, lost or wrong, or the server cannot
-be reached; 2 bad usage.
+be reached; 2 bad usage; 4 --slo has found no rate.
 
 Example: afar load kv redis://127.0.0.1:6379 --fill --keys 1000000 --workload b --rate 50k";
 

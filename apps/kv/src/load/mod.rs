@@ -2,16 +2,19 @@
 
 pub(crate) mod flags;
 mod plan;
+mod slo;
 mod summary;
 mod watch;
 
 use std::process::ExitCode;
 
+use ::load::Values;
 use console::{Class, Failure, Output, terminal};
-use measure::{LoadOperation, LoadProbe, LoadResults, Results as _, Run};
+use measure::{LoadOperation, LoadProbe, LoadResults, LoadSearch, Results as _, Run};
 use workload::Operation;
 
 use crate::load::flags::{KvFlags, LoadCommand, LoadFlags};
+use crate::load::watch::{Loaded, Watched};
 use console::machine;
 
 /// Runs `afar load`.
@@ -35,8 +38,9 @@ fn kv(flags: &KvFlags) -> Result<ExitCode, Failure> {
         ));
     }
     let started_unix_ns = sys::clock::unix_ns();
-    let (tally, interrupted) =
-        watch::run(&plan).map_err(|error| Failure::new(Class::Failed, error))?;
+    let loaded = loaded(&plan).map_err(|error| Failure::new(Class::Failed, error))?;
+    let mut params = plan.params(flags);
+    params.rate_per_s = loaded.rate_per_s.or(params.rate_per_s);
     let run = Run {
         schema: LoadResults::SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -44,18 +48,55 @@ fn kv(flags: &KvFlags) -> Result<ExitCode, Failure> {
         started_unix_ns,
         seed: flags.seed,
         host: machine::describe(),
-        params: plan.params(flags),
-        results: results(&tally, interrupted),
+        params,
+        results: results(loaded),
     };
     let record = || serde_json::to_string_pretty(&run).expect("plain data has a JSON form") + "\n";
     console::answer(|| summary::text(&run), vec![(json, &record)])?;
-    match summary::shortfall(&run.results) {
-        Some(sentence) => Err(Failure::shown(Class::Failed, sentence)),
-        None => Ok(ExitCode::SUCCESS),
+    let invalid = run.results.search.as_ref().and_then(|search| search.invalid.as_ref());
+    match (summary::shortfall(&run.results), invalid) {
+        (Some(sentence), _) => Err(Failure::shown(Class::Failed, sentence)),
+        (None, Some(sentence)) => Err(Failure::shown(Class::Invalid, sentence.clone())),
+        (None, None) => Ok(ExitCode::SUCCESS),
     }
 }
 
-fn results(tally: &::load::Tally, interrupted: bool) -> LoadResults {
+/// What there is to tell.
+struct Told {
+    tally: ::load::Tally,
+    is_interrupted: bool,
+    /// Of a search.
+    rate_per_s: Option<f64>,
+    search: Option<LoadSearch>,
+}
+
+// Fills the store if asked to, and runs the load or searches.
+fn loaded(plan: &plan::Plan) -> Result<Told, ::load::LoadError> {
+    let alone = |Loaded { tally, is_interrupted }| Told {
+        tally,
+        is_interrupted,
+        rate_per_s: None,
+        search: None,
+    };
+    let mut watched = Watched::new()?;
+    if plan.fill {
+        let filled = watched.fill(&plan.config)?;
+        let has_trouble = filled.tally.lost_count > 0 || filled.tally.first_trouble.is_some();
+        if filled.is_interrupted || has_trouble {
+            return Ok(alone(filled));
+        }
+    }
+    let Some(slo) = &plan.slo else {
+        let values = Values::of(&plan.config);
+        return watched.load(&plan.config, values.as_ref(), "").map(alone);
+    };
+    let slo::Searched { tally, rate_per_s, search, interrupted } =
+        slo::run(&plan.config, slo, &mut watched)?;
+    let rate_per_s = Some(rate_per_s);
+    Ok(Told { tally, is_interrupted: interrupted, rate_per_s, search: Some(search) })
+}
+
+fn results(Told { tally, is_interrupted, search, .. }: Told) -> LoadResults {
     let probe = tally.probe.as_deref().map(|tally| LoadProbe {
         request_count: tally.count(),
         operations: operations(tally),
@@ -67,12 +108,13 @@ fn results(tally: &::load::Tally, interrupted: bool) -> LoadResults {
         request_count: tally.count(),
         requests_per_s: tally.throughput(),
         request_count_by_second: tally.seconds.clone(),
-        operations: operations(tally),
+        operations: operations(&tally),
         lost_count: tally.lost_count,
         failed_connection_count: tally.failed_connections,
         first_trouble: tally.first_trouble.clone(),
-        interrupted,
+        interrupted: is_interrupted,
         probe,
+        search,
     }
 }
 

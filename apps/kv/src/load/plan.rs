@@ -9,12 +9,18 @@ use measure::{Duration, Fraction, LoadParams, LoadShare};
 use workload::{Mix, Operation, PopularityKind, PropertyError, Ycsb, YcsbName};
 
 use crate::load::flags::{Distribution, KvFlags};
+use crate::load::slo::Slo;
 use document::per_second;
 
 const DURATION: Duration = Duration::from_ms(10_000);
 /// Longer than a wake-up costs a server in a virtual machine, several times over.
 const BUSY_POLL: Duration = Duration::from_ns(50_000);
+/// Of each try of a search, and of what comes before it.
+const TRY: Duration = Duration::from_ms(3_000);
+const TRY_WARM_UP: Duration = Duration::from_ms(500);
 const VALUE_BYTES_MAX: u64 = 512 << 20;
+/// As memcached allows.
+const KEY_BYTES_MAX: u64 = 250;
 
 /// Flags that make no load.
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +47,11 @@ pub(crate) enum LoadUsage {
          append; give a limit of {} bytes or more, and append 1 or more", append + value
     )]
     Growth { append: u64, value: u64, limit: u64 },
+    #[error(
+        "--key-size {bytes} for {keys} records: a key has from {least} bytes, 'user' and one digit \
+         more than the number of records has, to {KEY_BYTES_MAX}"
+    )]
+    KeySize { bytes: u64, keys: u64, least: usize },
     #[error("--connections {connections} for --threads {threads}: every thread needs one")]
     Connections { connections: u32, threads: u32 },
 }
@@ -56,6 +67,8 @@ impl Classed for LoadUsage {
 pub(crate) struct Plan {
     pub(crate) config: LoadConfig,
     pub(crate) fill: bool,
+    /// What to search for, in place of one load.
+    pub(crate) slo: Option<Slo>,
     /// Properties of the workload file that mean nothing here.
     pub(crate) ignored: Vec<String>,
 }
@@ -78,6 +91,7 @@ impl Plan {
             let read = reads_of(reads).ok_or_else(|| LoadUsage::Reads(reads.clone()))?;
             workload.mix = Mix { read, update: 1.0 - read, ..Mix::default() };
         }
+        let key_bytes = key_bytes(flags, workload.record_count)?;
         let growth = growth(flags, workload.value_bytes as u64)?;
         if let Some(distribution) = flags.distribution {
             workload.popularity = match distribution {
@@ -90,7 +104,12 @@ impl Plan {
         if !(workload.theta > 0.0 && workload.theta < 1.0) {
             return Err(LoadUsage::Theta(workload.theta));
         }
-        workload.operation_count = flags.requests.or(workload.operation_count);
+        let slo = slo(flags);
+        // A search has tries of a length.
+        workload.operation_count = match slo {
+            Some(_) => None,
+            None => flags.requests.or(workload.operation_count),
+        };
         let (threads, connections) = (flags.threads, flags.connections);
         if connections < threads {
             return Err(LoadUsage::Connections { connections, threads });
@@ -103,15 +122,18 @@ impl Plan {
             }
         };
         let unlimited = workload.operation_count.is_none();
+        let (usual, warm_up) =
+            if slo.is_some() { (TRY, TRY_WARM_UP) } else { (DURATION, Duration::ZERO) };
         let config = LoadConfig {
             target: target(&flags.target)?,
             workload,
+            key_bytes,
             pacing,
             threads,
             connections,
             depth: flags.depth,
-            duration: flags.duration.or_else(|| unlimited.then_some(DURATION)),
-            warmup: flags.warm_up,
+            duration: flags.duration.or_else(|| unlimited.then_some(usual)),
+            warmup: flags.warm_up.unwrap_or(warm_up),
             timeout: flags.timeout,
             busy_poll: flags
                 .busy_poll
@@ -121,15 +143,15 @@ impl Plan {
             probe: flags.probe,
             seed: flags.seed,
         };
-        Ok(Self { config, fill: flags.fill, ignored })
+        Ok(Self { config, fill: flags.fill, slo, ignored })
     }
 
     /// What the record says of it.
     pub(crate) fn params(&self, flags: &KvFlags) -> LoadParams {
-        let Self { config, fill, .. } = self;
+        let Self { config, fill, slo, .. } = self;
         let workload = &config.workload;
         let (rate_per_s, spacing) = match config.pacing {
-            Pacing::Closed => (None, None),
+            Pacing::Closed => (None, slo.map(|slo| slo.spacing)),
             Pacing::Open { per_second, spacing } => (Some(per_second), Some(spacing)),
         };
         let spacing = spacing.map(|spacing| spacing.name().to_owned());
@@ -139,6 +161,7 @@ impl Plan {
             distribution: workload.popularity.name().to_owned(),
             theta: workload.theta,
             record_count: workload.record_count,
+            key_bytes: config.key_bytes.map(|bytes| bytes as u64),
             value_bytes: workload.value_bytes as u64,
             append_bytes: config.growth.map(|growth| growth.append_bytes as u64),
             append_limit_bytes: config.growth.map(|growth| growth.limit_bytes as u64),
@@ -165,6 +188,22 @@ fn reads_of(text: &str) -> Option<f64> {
     match text {
         "0" | "0%" => Some(0.0),
         _ => text.parse::<Fraction>().ok().map(|share| f64::from(share.ppm()) / 1e6),
+    }
+}
+
+fn slo(flags: &KvFlags) -> Option<Slo> {
+    let bound = flags.slo?;
+    Some(Slo { bound, limits: flags.slo_rates, spacing: flags.spacing })
+}
+
+fn key_bytes(flags: &KvFlags, keys: u64) -> Result<Option<usize>, LoadUsage> {
+    let Some(bytes) = flags.key_size.map(measure::Bytes::get) else {
+        return Ok(None);
+    };
+    let least = workload::padded_key_bytes_min(keys);
+    match usize::try_from(bytes) {
+        Ok(size) if size >= least && bytes <= KEY_BYTES_MAX => Ok(Some(size)),
+        _ => Err(LoadUsage::KeySize { bytes, keys, least }),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use measure::{Duration, LoadOperation, LoadParams, LoadProbe, LoadResults, Run};
+use measure::{Duration, LoadOperation, LoadParams, LoadProbe, LoadResults, LoadSearch, Run};
 
 use console::layout::count;
 
@@ -51,6 +51,9 @@ pub(crate) fn text(run: &Run<LoadResults>) -> String {
     let mut row = |name: &str, text: String| {
         let _infallible = writeln!(out, "{name:<NAME$}{text}");
     };
+    for (name, text) in results.search.iter().flat_map(searched) {
+        row(name, text);
+    }
     let elapsed = Duration::from_ns(results.elapsed_ns);
     row(
         "throughput",
@@ -97,6 +100,24 @@ pub(crate) fn text(run: &Run<LoadResults>) -> String {
     out
 }
 
+/// What was looked for, and what was found.
+fn searched(search: &LoadSearch) -> Vec<(&'static str, String)> {
+    let bound = Duration::from_ns(search.bound_ns);
+    let mut rows =
+        vec![("searched", format!("{} <= {bound}, {} tries", search.quantity, search.tries.len()))];
+    if let Some((rate, [least, most])) = search.found_per_s.zip(search.interval_per_s) {
+        let [rate, least, most] = [rate, least, most].map(|rate| count(rounded(rate)));
+        let text = format!("{rate} requests/s hold; every try up to {least}, none from {most} on");
+        rows.push(("found", text));
+        rows.push(("", "what follows is of one try at that rate".to_owned()));
+    }
+    if let Some(why) = &search.invalid {
+        rows.push(("INVALID", why.clone()));
+        rows.push(("", "what follows is of the last try".to_owned()));
+    }
+    rows
+}
+
 /// Median and extremes of the whole seconds, once there are enough to speak of a spread.
 fn by_second(seconds: &[u64]) -> Option<String> {
     let mut whole = seconds.split_last().map(|(_, whole)| whole.to_vec())?;
@@ -122,8 +143,9 @@ fn how(params: &LoadParams) -> String {
         |count: u64, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
     let growth = params.append_bytes.map(|bytes| format!(", growing by {bytes}"));
     let growth = growth.unwrap_or_default();
+    let keys = params.key_bytes.map(|bytes| format!("{bytes} and ")).unwrap_or_default();
     format!(
-        "{} of {} records ({} bytes{growth}), {}; {pace}, {}, {}, depth {}",
+        "{} of {} records ({keys}{} bytes{growth}), {}; {pace}, {}, {}, depth {}",
         mix.join(", "),
         count(params.record_count),
         params.value_bytes,

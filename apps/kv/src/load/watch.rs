@@ -2,77 +2,104 @@
 
 use std::time::Duration;
 
-use ::load::{LoadError, Progress, Tally};
+use ::load::{LoadConfig, LoadError, Progress, Tally, Values};
 use console::Line;
 use sys::clock::monotonic_ns;
 use sys::event::{Poll, Signals};
 
-use crate::load::plan::Plan;
-
 const PERIOD: Duration = Duration::from_millis(500);
 
-/// Fills the store if asked to and runs the load. Answers whether it was interrupted.
-///
-/// # Errors
-/// When the server cannot be reached.
-pub(crate) fn run(plan: &Plan) -> Result<(Tally, bool), LoadError> {
-    // Before any thread is started, so that none of them is interrupted.
-    let signals = console::interrupts()?;
-    let mut poll = Poll::new()?;
-    poll.add(&signals, 0)?;
-    let mut line = Line::if_watched();
-    if plan.fill {
+/// Loads that are watched, one after another.
+pub(crate) struct Watched {
+    signals: Signals,
+    poll: Poll,
+    line: Option<Line>,
+}
+
+/// What came of one.
+pub(crate) struct Loaded {
+    pub(crate) tally: Tally,
+    pub(crate) is_interrupted: bool,
+}
+
+impl Watched {
+    /// Before any thread is started, so that none of them is interrupted.
+    ///
+    /// # Errors
+    /// When the kernel is out of descriptors.
+    pub(crate) fn new() -> Result<Self, LoadError> {
+        let signals = console::interrupts()?;
+        let poll = Poll::new()?;
+        poll.add(&signals, 0)?;
+        Ok(Self { signals, poll, line: Line::if_watched() })
+    }
+
+    /// Stores every record.
+    ///
+    /// # Errors
+    /// When the server cannot be reached.
+    pub(crate) fn fill(&mut self, config: &LoadConfig) -> Result<Loaded, LoadError> {
         let progress = Progress::default();
-        let records = plan.config.workload.record_count;
+        let records = config.workload.record_count;
         let shown = |answered: u64, _rate| {
             format!("afar  filling: {} % of {records} records", answered * 100 / records)
         };
-        let filling = || ::load::fill(&plan.config, &progress);
-        let (filled, interrupted) =
-            watched(filling, &progress, &signals, &mut poll, &mut line, shown)?;
-        if interrupted || filled.lost_count > 0 || filled.first_trouble.is_some() {
-            return Ok((filled, interrupted));
-        }
+        self.during(|| ::load::fill(config, &progress), &progress, shown)
     }
-    let progress = Progress::default();
-    let shown = |answered: u64, rate: u64| format!("afar  {answered} requests  {rate}/s");
-    let loading = || ::load::run(&plan.config, &progress);
-    watched(loading, &progress, &signals, &mut poll, &mut line, shown)
-}
 
-fn watched(
-    work: impl FnOnce() -> Result<Tally, LoadError> + Send,
-    progress: &Progress,
-    signals: &Signals,
-    poll: &mut Poll,
-    line: &mut Option<Line>,
-    shown: impl Fn(u64, u64) -> String,
-) -> Result<(Tally, bool), LoadError> {
-    let stop = progress.stop();
-    let mut interrupted = false;
-    let tally = std::thread::scope(|scope| {
-        let worker = scope.spawn(work);
-        let (mut last_ns, mut last) = (monotonic_ns(), 0);
-        let mut ready = Vec::new();
-        while !worker.is_finished() {
-            // Short, so that a short load does not take longer to watch than to run.
-            poll.wait(Some(PERIOD / 50), &mut ready)?;
-            if signals.next().is_some() {
-                interrupted = true;
-                stop.stop();
+    /// Runs a load of values as they are, which `what` names.
+    ///
+    /// # Errors
+    /// When the server cannot be reached.
+    pub(crate) fn load(
+        &mut self,
+        config: &LoadConfig,
+        values: Option<&Values>,
+        what: &str,
+    ) -> Result<Loaded, LoadError> {
+        let progress = Progress::default();
+        let gap = if what.is_empty() { "" } else { "  " };
+        let shown =
+            |answered: u64, rate: u64| format!("afar  {what}{gap}{answered} requests  {rate}/s");
+        self.during(|| ::load::run_on(config, values, &progress), &progress, shown)
+    }
+
+    fn during(
+        &mut self,
+        work: impl FnOnce() -> Result<Tally, LoadError> + Send,
+        progress: &Progress,
+        shown: impl Fn(u64, u64) -> String,
+    ) -> Result<Loaded, LoadError> {
+        let Self { signals, poll, line } = self;
+        let stop = progress.stop();
+        let mut is_interrupted = false;
+        let tally = std::thread::scope(|scope| {
+            let worker = scope.spawn(work);
+            let (mut last_ns, mut last) = (monotonic_ns(), 0);
+            let mut ready = Vec::new();
+            while !worker.is_finished() {
+                // Short, so that a short load does not take longer to watch than to run.
+                poll.wait(Some(PERIOD / 50), &mut ready)?;
+                if signals.next().is_some() {
+                    is_interrupted = true;
+                    stop.stop();
+                }
+                let now = monotonic_ns();
+                let period = now - last_ns;
+                if let Some(line) = line
+                    && u128::from(period) >= PERIOD.as_nanos()
+                {
+                    let answered = progress.answered();
+                    let rate = u128::from(answered - last) * 1_000_000_000 / u128::from(period);
+                    line.draw(&shown(answered, u64::try_from(rate).unwrap_or(u64::MAX)));
+                    (last_ns, last) = (now, answered);
+                }
             }
-            let now = monotonic_ns();
-            let period = now - last_ns;
-            if let Some(line) = line
-                && u128::from(period) >= PERIOD.as_nanos()
-            {
-                let answered = progress.answered();
-                let rate = u128::from(answered - last) * 1_000_000_000 / u128::from(period);
-                line.draw(&shown(answered, u64::try_from(rate).unwrap_or(u64::MAX)));
-                (last_ns, last) = (now, answered);
-            }
+            worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })?;
+        if let Some(line) = line {
+            line.clear();
         }
-        worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })?;
-    Ok((tally, interrupted))
+        Ok(Loaded { tally, is_interrupted })
+    }
 }

@@ -1,23 +1,25 @@
-use workload::{KeyOrder, is_key, write_key, write_value};
+use workload::write_value;
+
+use crate::keys::Keys;
 
 use super::message::{Command, Item, Protocol, ProtocolError, Reply, VALUE_MAX, decimal, line};
 
 const TEXT: Protocol = Protocol::Memcached;
 
-pub(super) fn encode(out: &mut Vec<u8>, command: Command, order: KeyOrder) {
+pub(super) fn encode(out: &mut Vec<u8>, command: Command, keys: Keys) {
     match command {
         Command::Get { first, count } => {
             out.extend_from_slice(b"get");
             for record in first..first + u64::from(count) {
                 out.push(b' ');
-                write_key(out, record, order);
+                keys.write(out, record);
             }
             out.extend_from_slice(b"\r\n");
         }
         Command::Set { record, version, bytes } | Command::Append { record, version, bytes } => {
             let is_set = matches!(command, Command::Set { .. });
             out.extend_from_slice(if is_set { b"set " } else { b"append " });
-            write_key(out, record, order);
+            keys.write(out, record);
             out.extend_from_slice(format!(" 0 0 {bytes}\r\n").as_bytes());
             write_value(out, record, version, bytes);
             out.extend_from_slice(b"\r\n");
@@ -28,7 +30,7 @@ pub(super) fn encode(out: &mut Vec<u8>, command: Command, order: KeyOrder) {
 pub(super) fn decode(
     input: &[u8],
     command: Command,
-    order: KeyOrder,
+    keys: Keys,
     each: &mut impl FnMut(Item<'_>),
 ) -> Result<Option<(usize, Reply)>, ProtocolError> {
     let mut at = 0;
@@ -62,7 +64,7 @@ pub(super) fn decode(
                 return Err(TEXT.violated("a key that was asked for", key));
             }
             record += 1;
-            if is_key(key, record - 1, order) {
+            if keys.is(key, record - 1) {
                 break;
             }
             each(Item::Missing);

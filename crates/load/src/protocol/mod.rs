@@ -7,17 +7,17 @@ mod memcached;
 mod message;
 mod resp;
 
-use workload::KeyOrder;
+use crate::keys::Keys;
 
 pub(crate) use message::{Command, Item, Reply};
 pub use message::{Protocol, ProtocolError};
 
 impl Protocol {
     /// Appends a command.
-    pub(crate) fn encode(self, out: &mut Vec<u8>, command: Command, order: KeyOrder) {
+    pub(crate) fn encode(self, out: &mut Vec<u8>, command: Command, keys: Keys) {
         match self {
-            Self::Resp => resp::encode(out, command, order),
-            Self::Memcached => memcached::encode(out, command, order),
+            Self::Resp => resp::encode(out, command, keys),
+            Self::Memcached => memcached::encode(out, command, keys),
         }
     }
 
@@ -28,12 +28,12 @@ impl Protocol {
         self,
         input: &[u8],
         command: Command,
-        order: KeyOrder,
+        keys: Keys,
         each: &mut impl FnMut(Item<'_>),
     ) -> Result<Option<(usize, Reply)>, ProtocolError> {
         match self {
             Self::Resp => resp::decode(input, command, each),
-            Self::Memcached => memcached::decode(input, command, order, each),
+            Self::Memcached => memcached::decode(input, command, keys, each),
         }
     }
 }
@@ -63,14 +63,14 @@ mod tests {
                 Item::Missing => "-".to_owned(),
             });
         };
-        let reply = protocol.decode(input, command, KeyOrder::Ordered, &mut each)?;
+        let reply = protocol.decode(input, command, Keys::PLAIN, &mut each)?;
         Ok(reply.map(|(length, reply)| (length, reply, items)))
     }
 
     /// A command as text.
     pub(super) fn encoded(protocol: Protocol, command: Command) -> String {
         let mut out = Vec::new();
-        protocol.encode(&mut out, command, KeyOrder::Ordered);
+        protocol.encode(&mut out, command, Keys::PLAIN);
         String::from_utf8(out).expect("text")
     }
 

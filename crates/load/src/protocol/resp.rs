@@ -1,19 +1,21 @@
-use workload::{KeyOrder, key_bytes, write_decimal, write_key, write_value};
+use workload::{write_decimal, write_value};
+
+use crate::keys::Keys;
 
 use super::message::{Command, Item, Protocol, ProtocolError, Reply, VALUE_MAX, decimal, line};
 
 const RESP: Protocol = Protocol::Resp;
 
-pub(super) fn encode(out: &mut Vec<u8>, command: Command, order: KeyOrder) {
+pub(super) fn encode(out: &mut Vec<u8>, command: Command, keys: Keys) {
     match command {
         Command::Get { first, count: 1 } => {
             out.extend_from_slice(b"*2\r\n$3\r\nGET\r\n");
-            bulk_key(out, first, order);
+            bulk_key(out, first, keys);
         }
         Command::Get { first, count } => {
             out.extend_from_slice(format!("*{}\r\n$4\r\nMGET\r\n", count + 1).as_bytes());
             for record in first..first + u64::from(count) {
-                bulk_key(out, record, order);
+                bulk_key(out, record, keys);
             }
         }
         Command::Set { record, version, bytes } | Command::Append { record, version, bytes } => {
@@ -21,7 +23,7 @@ pub(super) fn encode(out: &mut Vec<u8>, command: Command, order: KeyOrder) {
             let name: &[u8] = if is_set { b"$3\r\nSET\r\n" } else { b"$6\r\nAPPEND\r\n" };
             out.extend_from_slice(b"*3\r\n");
             out.extend_from_slice(name);
-            bulk_key(out, record, order);
+            bulk_key(out, record, keys);
             bulk_length(out, bytes);
             write_value(out, record, version, bytes);
             out.extend_from_slice(b"\r\n");
@@ -29,9 +31,9 @@ pub(super) fn encode(out: &mut Vec<u8>, command: Command, order: KeyOrder) {
     }
 }
 
-fn bulk_key(out: &mut Vec<u8>, record: u64, order: KeyOrder) {
-    bulk_length(out, key_bytes(record, order));
-    write_key(out, record, order);
+fn bulk_key(out: &mut Vec<u8>, record: u64, keys: Keys) {
+    bulk_length(out, keys.length(record));
+    keys.write(out, record);
     out.extend_from_slice(b"\r\n");
 }
 
