@@ -54,6 +54,43 @@ fn whole_runs(runs: &Path) -> BTreeMap<String, String> {
 }
 
 #[test]
+fn a_store_on_a_remote_drive_is_measured_once_and_leaves_nothing() {
+    let test = "reproduce::klimovic_fig4";
+    if sys::process::effective_user() != 0 || !Path::new("/dev/fuse").exists() {
+        skip(test, "only root can mount, and with /dev/fuse");
+        return;
+    }
+    let directory = Directory::new("klimovic-fig4");
+    let launch = || directory.launch("klimovic-fig4", &["--duration", "60ms"]);
+    let ended = launch().run();
+    if ended.stderr.contains("install") || ended.stderr.contains("it needs root") {
+        skip(test, ended.stderr.trim());
+        return;
+    }
+    ended.leaves_nothing("klimovic-fig4");
+    let record = record(&directory.read("klimovic-fig4.json"));
+    assert_eq!(record["bed"]["channels"], 1, "{record}");
+    let turns = record["points"].as_array().expect("turns").clone();
+    assert!(turns.len() >= 3, "{record}");
+    for turn in &turns {
+        assert!(number(&turn["peak"]["reads"]["per_s"]) > 0.0, "{turn}");
+        assert!(number(&turn["unloaded"]["mean_us"]) > 0.0, "{turn}");
+        let is_local = turn["over"] == "local";
+        let target_us = number(&turn["peak"]["spent"]["target_us"]);
+        assert!(if is_local { target_us == 0.0 } else { target_us > 0.0 }, "{turn}");
+    }
+    // Turns that are kept are not run again, and one that is gone is.
+    let runs = directory.0.join("klimovic-fig4-quick.runs");
+    let kept = whole_runs(&runs);
+    std::fs::remove_file(runs.join("0-iscsi.json")).expect("it is there");
+    launch().run().expect(0, "it goes on");
+    let again = whole_runs(&runs);
+    let same = |name: &&String| kept[*name] == again[*name];
+    assert_eq!(kept.len(), again.len());
+    assert_eq!(kept.keys().filter(same).count(), kept.len() - 1, "only one ran again");
+}
+
+#[test]
 fn a_figure_is_a_table_a_record_and_a_picture() {
     let directory = Directory::new("whole");
     let launch = directory.launch("guz-fig7", &["--duration", "60ms"]);

@@ -36,6 +36,10 @@ pub(crate) enum ReproduceError {
     Failed { what: String, count: u64, first: String },
     #[error("make networks: only root may; run it with sudo")]
     NotRoot,
+    #[error("mount file systems: only root may; run it with sudo")]
+    NotRootMounts,
+    #[error("{words}: {said}; it needs root in a machine that allows mounts, /dev/fuse and ext4")]
+    Mounts { words: String, said: String },
     #[error("{program} is not on PATH; install Debian's package {package}")]
     Missing { program: &'static str, package: &'static str },
     #[error("make networks: {words}: {said}; it needs root in a machine that allows it, and veth")]

@@ -26,6 +26,7 @@ mod plot;
 mod programs;
 mod report;
 mod session;
+mod store;
 mod target;
 mod touches;
 mod validation;

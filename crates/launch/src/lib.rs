@@ -3,6 +3,8 @@
 //! ```text
 //! RunSpec ───► command line ─► Child ─► exit status, Run record in a file
 //! ServeSpec ─► command line ─► Child ─► one line of JSON on a descriptor ─► Served { Ready }
+//! KvSpec ────► the same ──────────────────────────────────────────────────► KvServed
+//! LoadSpec ──► command line ─► whoever starts it ─► Run record on standard output
 //! ```
 //!
 //! * A measurement runs afar as a user does: as a process, by its flags. This crate is the only one
@@ -12,12 +14,14 @@
 //!   key-value server in [`KvReady`].
 
 mod child;
+mod kv;
 mod own;
 mod ready;
 mod run;
 mod serve;
 
 pub use child::{Child, Waited};
+pub use kv::{KvServed, KvSpec, LoadPace, LoadSpec};
 pub use own::{SELF, afar, program};
 pub use ready::{KvReady, Ready};
 pub use run::{Network, RunSpec};

@@ -41,11 +41,14 @@ pub struct Served {
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
     /// The process could not be started.
-    #[error("start afar serve: {0}; check that afar may start processes")]
+    #[error("start afar: {0}; check that afar may start processes")]
     Start(#[from] io::Error),
     /// The process ended first.
     #[error("start afar serve: it ended before it served: {0}")]
     Ended(String),
+    /// The same of a key-value server.
+    #[error("start afar kv serve: it ended before it served: {0}")]
+    KvEnded(String),
 }
 
 impl ServeSpec {

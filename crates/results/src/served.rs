@@ -41,6 +41,9 @@ pub struct Params {
     pub block_cache_bytes: u64,
     /// Whether tables were read and written without the page cache.
     pub direct: bool,
+    /// Bytes of writes in memory before they were flushed, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_buffer_bytes: Option<u64>,
     /// Whether a write was on the medium before it was answered.
     pub sync: bool,
     /// Processor time that a thread used before each command, in nanoseconds.

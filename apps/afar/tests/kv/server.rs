@@ -67,6 +67,7 @@ pub(crate) fn installed(test: &str) -> bool {
     let settings = sys::rocks::Settings {
         directory: directory.clone(),
         block_cache_bytes: 0,
+        write_buffer_bytes: None,
         direct: false,
         sync: false,
     };

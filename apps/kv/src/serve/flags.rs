@@ -52,6 +52,10 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "SIZE", default_value = "8MiB", help_heading = STORE)]
     pub(crate) block_cache: Bytes,
 
+    /// Writes in memory before they are flushed into a table [default: RocksDB's, 64MiB]
+    #[arg(long, value_name = "SIZE", value_parser = write_buffer, help_heading = STORE)]
+    pub(crate) write_buffer: Option<Bytes>,
+
     /// Read and write tables without the page cache (O_DIRECT); the log goes through it
     #[arg(long, help_heading = STORE)]
     pub(crate) direct: bool,
@@ -69,6 +73,18 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "NUMBER")]
     #[arg(value_parser = clap::value_parser!(i32).range(3..))]
     pub(crate) ready_fd: Option<i32>,
+}
+
+/// What RocksDB takes.
+const WRITE_BUFFER: [u64; 2] = [64 << 10, 1 << 40];
+
+fn write_buffer(text: &str) -> Result<Bytes, String> {
+    let bytes: Bytes = text.parse().map_err(|error| format!("{error}"))?;
+    let [least, most] = WRITE_BUFFER;
+    match (least..=most).contains(&bytes.get()) {
+        true => Ok(bytes),
+        false => Err("give 64KiB to 1TiB".to_owned()),
+    }
 }
 
 const WORK: &str = "Work";

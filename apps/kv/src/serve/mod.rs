@@ -88,6 +88,7 @@ fn config(flags: &ServeFlags) -> ServerConfig {
         store: Settings {
             directory: flags.directory.clone(),
             block_cache_bytes: flags.block_cache.get(),
+            write_buffer_bytes: flags.write_buffer.map(measure::Bytes::get),
             direct: flags.direct,
             sync: flags.sync,
         },
@@ -105,6 +106,7 @@ fn params(flags: &ServeFlags, server: &Server) -> Params {
         reader_count: u64::from(flags.readers),
         writer_count: u64::from(flags.writers),
         block_cache_bytes: flags.block_cache.get(),
+        write_buffer_bytes: flags.write_buffer.map(measure::Bytes::get),
         direct: flags.direct,
         sync: flags.sync,
         work_ns: flags.work.as_ns(),

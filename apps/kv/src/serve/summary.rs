@@ -97,13 +97,14 @@ fn troubles(results: &Results) -> Vec<(&'static str, u64, String)> {
 }
 
 fn how(params: &Params) -> String {
-    let Params { block_cache_bytes, direct, sync, work_ns, .. } = *params;
+    let Params { block_cache_bytes, write_buffer_bytes, direct, sync, work_ns, .. } = *params;
     let mut parts = vec![match block_cache_bytes {
         0 => "no block cache".to_owned(),
         bytes => format!("block cache {}", Bytes::new(bytes)),
     }];
     parts.push(if direct { "direct" } else { "page cache" }.to_owned());
     parts.push(if sync { "each write synced" } else { "writes not synced" }.to_owned());
+    parts.extend(write_buffer_bytes.map(|bytes| format!("flushes of {}", Bytes::new(bytes))));
     if work_ns > 0 {
         parts.push(format!("{} of work a command", Duration::from_ns(work_ns)));
     }

@@ -5,6 +5,9 @@
 
 mod cable;
 mod fig3;
+mod fig4;
+mod fig4_report;
+mod fig4_scale;
 mod paper;
 mod rungs;
 mod sharing;
@@ -21,6 +24,14 @@ pub(super) const FIGURES: &[Figure] = &[
                 for 1, 3 and 6 tenants; in two networks of its own, so it needs root, iproute2 \
                 and ethtool",
         run: Run::Watched(fig3::run),
+    },
+    Figure {
+        name: "klimovic-fig4",
+        quick_s: 120,
+        about: "Klimovic et al. 2016, Fig. 4: latency of a key-value store (RocksDB) on a local \
+                drive, over NVMe/TCP and over iSCSI, and against throughput; it needs root, \
+                librocksdb7.8 and e2fsprogs, and has tgt as its control",
+        run: Run::Watched(fig4::run),
     },
     Figure {
         name: "klimovic-sharing",

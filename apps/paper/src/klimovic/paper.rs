@@ -22,5 +22,7 @@ pub(super) const TUNED: f64 = 1.5;
 pub(super) const P95_ADDED_US: f64 = 260.0;
 /// Section 4.2: share of the store's throughput that is lost on average, however many share.
 pub(super) const AVERAGE_LOST: f64 = 0.20;
+/// Section 4.2, Fig. 4: and at the tail, the 95th percentile, of a store that shares with nobody.
+pub(super) const TAIL_LOST_ALONE: f64 = 0.10;
 /// Section 4.2, Fig. 7: and at the tail, where 2 and 3 share.
 pub(super) const TAIL_LOST: [f64; 2] = [0.25, 0.55];

@@ -25,6 +25,7 @@ fn params() -> impl Strategy<Value = Params> {
             writer_count: numbers[1],
             block_cache_bytes: numbers[2],
             direct,
+            write_buffer_bytes: direct.then_some(numbers[0]),
             sync,
             work_ns: numbers[3],
         }
@@ -118,6 +119,7 @@ fn text_of_a_server_is_as_before() {
             writer_count: 16,
             block_cache_bytes: 8 << 20,
             direct: true,
+            write_buffer_bytes: None,
             sync: false,
             work_ns: 20_000,
         },

@@ -116,6 +116,7 @@ api! {
     options_set_compression: fn(*mut Options, c_int);
     options_set_use_direct_reads: fn(*mut Options, c_uchar);
     options_set_use_direct_io_for_flush_and_compaction: fn(*mut Options, c_uchar);
+    options_set_write_buffer_size: fn(*mut Options, usize);
     options_set_merge_operator: fn(*mut Options, *mut MergeOperator);
     options_set_block_based_table_factory: fn(*mut Options, *mut TableOptions);
     options_enable_statistics: fn(*mut Options);

@@ -28,6 +28,8 @@ pub struct Settings {
     pub directory: PathBuf,
     /// Bytes of the cache of blocks; 0 for none.
     pub block_cache_bytes: u64,
+    /// Bytes of writes in memory before they are flushed into a table; RocksDB's own if `None`.
+    pub write_buffer_bytes: Option<u64>,
     /// Whether tables are read and written without the kernel's page cache. The log is not.
     pub direct: bool,
     /// Whether a write is on the medium before it is answered.
@@ -292,7 +294,7 @@ impl Drop for Cursor<'_> {
 }
 
 fn options(api: &Api, settings: &Settings) -> NonNull<api::Options> {
-    let Settings { block_cache_bytes, direct, .. } = *settings;
+    let Settings { block_cache_bytes, write_buffer_bytes, direct, .. } = *settings;
     let direct = c_uchar::from(direct);
     // SAFETY: every handle is our own until it is given to another: the operator belongs to the
     // options. Options copy what a table's options and a cache refer to.
@@ -303,6 +305,10 @@ fn options(api: &Api, settings: &Settings) -> NonNull<api::Options> {
         (api.options_set_compression)(at, NO_COMPRESSION);
         (api.options_set_use_direct_reads)(at, direct);
         (api.options_set_use_direct_io_for_flush_and_compaction)(at, direct);
+        if let Some(bytes) = write_buffer_bytes {
+            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+            (api.options_set_write_buffer_size)(at, bytes);
+        }
         (api.options_set_merge_operator)(at, append::operator(api));
         (api.options_enable_statistics)(at);
         let table = handle((api.block_based_options_create)()).as_ptr();

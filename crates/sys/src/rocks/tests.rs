@@ -6,7 +6,13 @@ use super::*;
 
 fn settings(name: &str) -> Settings {
     let directory = scratch(name);
-    Settings { directory, block_cache_bytes: 1 << 20, direct: false, sync: false }
+    Settings {
+        directory,
+        block_cache_bytes: 1 << 20,
+        write_buffer_bytes: None,
+        direct: false,
+        sync: false,
+    }
 }
 
 // A store, unless RocksDB is not installed.
