@@ -54,7 +54,9 @@ pub(in super::super) fn run(
             }
             for one in wanted.iter().filter(|one| read(one).is_none()) {
                 let Some(scale) = &scale else { break };
-                let steps = steps(scale, time);
+                let mut steps = steps(scale, time);
+                // So that a flush of the store is not always at the same rate.
+                steps.rates.rotate_left(2 * one.1 % SHARES.len());
                 let model = model(scale.channels);
                 let stack = Stack::start(&place, &image, (&model, one.0), Duration::ZERO)?;
                 let Some(turn) = store::turn(&mut loads, stack, *one, &steps)? else { break };

@@ -22,6 +22,10 @@ pub(super) const TUNED: f64 = 1.5;
 pub(super) const P95_ADDED_US: f64 = 260.0;
 /// Section 4.2: share of the store's throughput that is lost on average, however many share.
 pub(super) const AVERAGE_LOST: f64 = 0.20;
+/// Section 4.2, Fig. 5: what the average latency of a service may be.
+pub(super) const AVERAGE_BOUND_US: f64 = 1_500.0;
+/// Section 4.2: what services ask of their latency, from 5 to 10 ms.
+pub(super) const TAIL_BOUND_US: f64 = 5_000.0;
 /// Section 4.2, Fig. 4: and at the tail, the 95th percentile, of a store that shares with nobody.
 pub(super) const TAIL_LOST_ALONE: f64 = 0.10;
 /// Section 4.2, Fig. 7: and at the tail, where 2 and 3 share.
