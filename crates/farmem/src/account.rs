@@ -2,7 +2,7 @@
 
 use paging::margin::Margin;
 
-use super::ring::Outgoing;
+use paging::outgoing::Outgoing;
 
 /// Local memory of one budget in one tier.
 #[derive(Debug, Clone, Default)]

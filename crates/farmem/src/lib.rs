@@ -68,7 +68,6 @@ mod protocol;
 mod report;
 mod request;
 mod rights;
-mod ring;
 mod shared;
 pub mod signal;
 mod state;

@@ -641,4 +641,25 @@ mod tests {
             prop_assert_eq!(pages.stocked(), all);
         }
     }
+
+    #[test]
+    fn the_ring_of_outgoing_pages_agrees_with_the_header() {
+        use paging::outgoing::{FREE, LEFT, OUTCOME, OUTGOING_MAX, OUTGOING_WORDS, PAGE, STAYS};
+
+        assert_eq!(OUTGOING_MAX as usize * OUTGOING_WORDS, NODE_ENTRIES);
+        let header = include_str!("../bpf/shared.h");
+        let constants = [
+            format!("#define OUTGOING_MAX {OUTGOING_MAX}U\n"),
+            format!("#define OUTGOING_WORDS {OUTGOING_WORDS}U\n"),
+            format!("#define OUTGOING_PAGE {PAGE}U\n"),
+            format!("#define OUTGOING_OUTCOME {OUTCOME}U\n"),
+            format!("#define OUTGOING_FREE {FREE}U\n"),
+            format!("#define OUTCOME_LEFT {LEFT}U\n"),
+            format!("#define OUTCOME_STAYS {STAYS}U\n"),
+            format!("#define TICKETS (1U << {})\n", Word::TICKETS.trailing_zeros()),
+        ];
+        for constant in constants {
+            assert!(header.contains(&constant), "{constant}");
+        }
+    }
 }

@@ -14,8 +14,8 @@ use sys::process::Change;
 
 use super::config::Tier;
 use super::lanes::Lane;
-use super::ring::OUTGOING_MAX;
 use super::shared::{FaultEvent, FaultKind};
+use paging::outgoing::OUTGOING_MAX;
 
 /// The state of a run at one moment.
 #[derive(Debug, Clone, Default)]

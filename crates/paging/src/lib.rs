@@ -36,6 +36,7 @@ pub mod word;
 pub mod frames;
 pub mod leavers;
 pub mod order;
+pub mod outgoing;
 pub mod patience;
 pub mod print;
 pub mod reuse;

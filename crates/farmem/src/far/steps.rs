@@ -15,10 +15,10 @@ use super::{Brought, Coming, Far, content, sum};
 use crate::RunError;
 use crate::arena::Arena;
 use crate::page_table::PageTable;
-use crate::ring::ticket;
 use crate::state::Faults;
 use crate::supervisor::Supervisor;
 use crate::userfault_trap::Touch;
+use paging::outgoing::ticket;
 
 impl Supervisor<'_> {
     /// Whether pages leave for a blade.
