@@ -21,6 +21,7 @@ mod contents;
 mod context;
 mod error;
 mod flags;
+mod hints;
 mod json;
 mod markdown;
 mod network;

@@ -33,13 +33,30 @@
     tip.style.top = `${y - size.height - 12 < 0 ? y + height * scale + 14 : y - size.height - 12}px`;
   };
 
+  // Words hold for all hints up to the next words, and have a gap for each number of a hint.
+  const unpacked = (items) => {
+    let words = [];
+    const hints = [];
+    items.forEach((item) => {
+      if (typeof item === "string") {
+        words = item.split("\u0001");
+        return;
+      }
+      const numbers = item.pop().split("|");
+      const [left, top, width = 0, height = 0] = item;
+      const text = words.map((word, index) => word + (numbers[index] ?? "")).join("");
+      hints.push([left, top, width, height, text]);
+    });
+    return hints;
+  };
+
   const wire = (figure) => {
     const drawing = figure.querySelector(".drawing");
     const data = figure.querySelector("script.hints");
     let hints = null;
     let at = -1;
     // Read when they are first wanted.
-    const known = () => (hints ??= JSON.parse(data.textContent));
+    const known = () => (hints ??= unpacked(JSON.parse(data.textContent)));
     drawing.addEventListener("pointermove", (event) => {
       const svg = drawing.querySelector("svg");
       const box = svg.getBoundingClientRect();

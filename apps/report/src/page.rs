@@ -10,6 +10,7 @@ use chart::escape;
 use measure::{Bytes, Host};
 
 use super::Report;
+use super::hints;
 use super::network;
 use super::section::{Picture, Section, Table};
 use super::words::{GLOSSARY, command, moment};
@@ -155,24 +156,16 @@ fn figure(index: usize, picture: &Picture) -> String {
     let id = escape(&format!("r{index}-{}", picture.name));
     let (title, caption) = (escape(&picture.title), escape(&picture.caption));
     let rows = count(picture.table.rows.len() as u64);
-    let hints: Vec<String> = drawing
-        .hints
-        .iter()
-        .map(|hint| {
-            let [left, top, width, height] = hint.place;
-            format!("[{left:.1},{top:.1},{width:.1},{height:.1},{}]", json(&hint.text))
-        })
-        .collect();
     format!(
         "<figure id=\"{id}\">\n<h3>{title}</h3>\n\
          <div class=\"drawing\" tabindex=\"0\" role=\"group\" aria-label=\"{title}; arrow keys \
          tell its values\">\n{}</div>\n<figcaption>{caption}</figcaption>\n{}\
          <details><summary>Table, {rows} rows</summary>\n{}</details>\n\
-         <script type=\"application/json\" class=\"hints\">[{}]</script>\n</figure>\n",
+         <script type=\"application/json\" class=\"hints\">{}</script>\n</figure>\n",
         inline(&drawing.svg),
         buttons(&id, &picture.table),
         table(&picture.table),
-        hints.join(",")
+        hints::written(&drawing.hints)
     )
 }
 
@@ -310,7 +303,7 @@ pub(super) fn glossary() -> String {
 }
 
 /// A text as JSON within a script, which no text can end.
-fn json(text: &str) -> String {
+pub(super) fn json(text: &str) -> String {
     let text = serde_json::to_string(text).expect("a text has a JSON form");
     text.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
 }
