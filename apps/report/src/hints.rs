@@ -9,8 +9,6 @@ use std::fmt::Write as _;
 
 use chart::Hint;
 
-use super::page::json;
-
 const GAP: char = '\u{1}';
 
 /// Hints as JSON, in the order in which arrow keys find them.
@@ -59,6 +57,12 @@ fn parted(text: &str) -> (String, Vec<String>) {
     (words, numbers)
 }
 
+/// A text as JSON within a script, which no text can end.
+fn json(text: &str) -> String {
+    let text = serde_json::to_string(text).expect("a text has a JSON form");
+    text.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::Value;
@@ -86,6 +90,11 @@ mod tests {
             }
         }
         hints
+    }
+
+    #[test]
+    fn no_words_end_the_script() {
+        assert_eq!(json("</script>\"é"), "\"\\u003c/script>\\\"é\"");
     }
 
     #[test]

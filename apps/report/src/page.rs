@@ -302,12 +302,6 @@ pub(super) fn glossary() -> String {
     format!("<details open><summary>Words used here</summary>\n<dl>\n{entries}</dl></details>\n")
 }
 
-/// A text as JSON within a script, which no text can end.
-pub(super) fn json(text: &str) -> String {
-    let text = serde_json::to_string(text).expect("a text has a JSON form");
-    text.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
-}
-
 /// A text as the data of a URI in an attribute (RFC 2397, RFC 3986 §2.1).
 fn uri(text: &str) -> String {
     let mut data = String::with_capacity(text.len() * 5 / 4);
@@ -334,7 +328,6 @@ mod tests {
 
     #[test]
     fn nothing_ends_what_it_stands_in() {
-        assert_eq!(json("</script>\"é"), "\"\\u003c/script>\\\"é\"");
         assert_eq!(uri("a,\"b\" %\n<é>"), "a,%22b%22%20%25%0A%3C%C3%A9%3E");
         let svg = format!("<svg{NAMESPACE} x=\"1\">\n<title>a</title>\n<rect/></svg>");
         assert_eq!(inline(&svg), "<svg x=\"1\">\n<rect/></svg>");

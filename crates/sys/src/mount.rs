@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::statfs;
+use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount as umount};
 use rustix::process::{getgid, getuid};
 
@@ -81,10 +82,13 @@ fn unescaped(text: &str) -> PathBuf {
     OsString::from_vec(bytes).into()
 }
 
-/// Whether whoever served what is mounted on `directory` has gone. Waits for whoever has not.
+/// Returns whether the process that served the mount on `directory` has gone. Waits for the answer
+/// of one that has not.
 #[must_use]
 pub fn is_abandoned(directory: &Path) -> bool {
-    statfs(directory).is_err_and(|error| error == rustix::io::Errno::NOTCONN)
+    // A process that ends while it is asked gives CONNABORTED, one that had ended NOTCONN.
+    let is_gone = |error| matches!(error, Errno::NOTCONN | Errno::CONNABORTED);
+    statfs(directory).is_err_and(is_gone)
 }
 
 impl Error {

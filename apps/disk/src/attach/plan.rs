@@ -122,9 +122,9 @@ fn path(text: &str, flags: &AttachFlags) -> Result<DiskPath, AttachError> {
 pub(super) fn directory(directory: &Path) -> Result<PathBuf, AttachError> {
     let named = || directory.display().to_string();
     let found = fs::metadata(directory);
-    let found = found.map_err(|source| match source.raw_os_error() {
-        Some(NOT_CONNECTED) => AttachError::Abandoned { directory: named() },
-        _ => AttachError::Directory { directory: named(), source },
+    let found = found.map_err(|source| match sys::mount::is_abandoned(directory) {
+        true => AttachError::Abandoned { directory: named() },
+        false => AttachError::Directory { directory: named(), source },
     })?;
     if !found.is_dir() {
         return Err(AttachError::NoDirectory { directory: named() });
@@ -137,7 +137,5 @@ pub(super) fn directory(directory: &Path) -> Result<PathBuf, AttachError> {
     Ok(whole)
 }
 
-/// ENOTCONN.
-const NOT_CONNECTED: i32 = 107;
 /// What mounts are known by: `fuse.afar`.
 pub const KIND: &str = "afar";

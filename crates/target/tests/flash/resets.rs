@@ -135,6 +135,9 @@ fn is_free_at_once(through: impl Fn(SocketAddr, SocketAddr) -> Vec<SocketAddr>) 
     let mut config = config_of(&paths, &patient);
     config.io_timeout = Duration::from_ms(300);
     let (disk, events) = attach(config).expect("it is there");
+    // What is held back is the first path, which lanes take once they know of it.
+    let up: Vec<String> = (0..paths.len()).map(|path| format!("PathUp {{ path: {path}")).collect();
+    events.wait_for_each(&up.iter().map(String::as_str).collect::<Vec<_>>());
     disk.write_at(0, &[1; 512], false).expect("it is there");
     proxy.hold();
     disk.write_at(0, &[2; 512], false).expect("it is done in the end");
