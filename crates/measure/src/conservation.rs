@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 /// What one link carried during a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LinkUse {
     /// Name of the tier behind it; empty for the first.
     pub tier: String,

@@ -37,6 +37,7 @@ const LOST_SHARE_MAX: f64 = 0.01;
 
 /// A reason why nothing can be said from a run, and what the user can do.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Invalid {
     /// What is wrong, with values and limits.
     pub reason: String,
@@ -49,6 +50,7 @@ pub struct Invalid {
 
 /// Kinds of reasons why nothing can be said from a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum InvalidKind {
     /// Memory stayed local that should have been managed.
@@ -81,6 +83,7 @@ impl fmt::Display for Invalid {
 /// How much of a program's memory was managed: sums over process images of each one's peak over
 /// its life.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Coverage {
     /// Managed memory as a share of managed and unmanaged, 0 to 1, file pages left out; `None` if
     /// no memory was seen.
@@ -103,6 +106,7 @@ pub struct Coverage {
 
 /// Management that was lost during a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Loss {
     /// What happened, e.g. "the page-state table was full".
     pub what: String,
@@ -113,6 +117,7 @@ pub struct Loss {
 /// One process image: a program from its exec to the next one or its end, or a forked process up to
 /// its own exec or end.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ImageSummary {
     /// Process id.
     pub pid: u32,

@@ -7,6 +7,7 @@ use crate::histogram::LatencySummary;
 
 /// What was measured in a run with far memory.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Figures {
     /// From start to exit of the program.
     pub elapsed_ns: u64,
@@ -37,6 +38,7 @@ pub struct Figures {
 /// What the mechanism of far memory took beyond the delays that were asked for. A real network
 /// would not take it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MechanismTime {
     /// Achieved beyond requested delays, all fetches of all threads together.
     pub late_ns: u64,
@@ -56,6 +58,7 @@ pub struct MechanismTime {
 
 /// How often threads kept their processor while they waited for a page that is far for real.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Spins {
     /// The thread was told within the time it may spin: nearly always that its page is here.
     pub answered_count: u64,
@@ -85,6 +88,7 @@ impl MechanismTime {
 
 /// Faults and page movements by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FaultCounts {
     /// First use of a page, which fetches nothing.
     pub first_touch_count: u64,
@@ -104,6 +108,7 @@ pub struct FaultCounts {
 
 /// What an order of first fetches was good for: recorded in one run, replayed in the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Remembered {
     /// The order was replayed; if not, it was recorded.
     pub is_replayed: bool,
@@ -127,6 +132,7 @@ pub struct Remembered {
 
 /// How long fetches took, in parts.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FaultLatency {
     /// From trap to resumption.
     pub total: LatencySummary,
@@ -148,6 +154,7 @@ pub struct FaultLatency {
 
 /// Faults that found no free local page and waited for an eviction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StallCounts {
     /// How many.
     pub stall_count: u64,
@@ -159,6 +166,7 @@ pub struct StallCounts {
 
 /// Whether local memory stayed within its budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BudgetHeld {
     /// The local memory that was promised.
     pub budget_bytes: u64,

@@ -22,6 +22,7 @@ pub struct Histogram {
 
 /// The figures of a [`Histogram`] that a record holds, in nanoseconds; all zero when empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LatencySummary {
     /// How many latencies were recorded; 0 makes the rest meaningless.
     pub count: u64,

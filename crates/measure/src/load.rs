@@ -5,6 +5,7 @@ use crate::run::Results;
 
 /// What a load was asked to be.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadParams {
     /// The server, as a URI.
     pub target: String,
@@ -60,6 +61,7 @@ pub struct LoadParams {
 
 /// One operation's share of a mix.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadShare {
     /// `read`, `update`, `insert`, `scan` or `read-modify-write`.
     pub operation: String,
@@ -69,6 +71,7 @@ pub struct LoadShare {
 
 /// What came of a load.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadResults {
     /// From the end of the warm-up to the last answer.
     pub elapsed_ns: u64,
@@ -100,6 +103,7 @@ pub struct LoadResults {
 
 /// A search for the highest rate whose latency stays within a bound.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadSearch {
     /// `mean`, `p50`, `p90`, `p95`, `p99` or `p99.9`: what is bounded, of all requests.
     pub quantity: String,
@@ -119,6 +123,7 @@ pub struct LoadSearch {
 
 /// A load at one rate.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadTry {
     /// Requests that arrived per second.
     pub rate_per_s: f64,
@@ -137,6 +142,7 @@ pub struct LoadTry {
 
 /// What came of the requests of one client that sends the next when it has an answer.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadProbe {
     /// Requests answered as asked.
     pub request_count: u64,
@@ -150,6 +156,7 @@ pub struct LoadProbe {
 
 /// What came of the requests for one operation.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadOperation {
     /// As in [`LoadShare::operation`].
     pub operation: String,

@@ -21,7 +21,12 @@ use crate::quantity::Bytes;
 /// As JSON: `schema`, `version`, `command`, `started_unix_ns`, `seed`, `host`, `params`,
 /// `results`, in this order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(bound(serialize = "R: Serialize, R::Params: Serialize", deserialize = "R: Results"))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(bound = "R: schemars::JsonSchema, R::Params: schemars::JsonSchema")
+)]
 pub struct Run<R: Results = RunResults> {
     /// Kind and version of the record, `afar.run/2`; [`Results::SCHEMA`].
     #[serde(deserialize_with = "schema_of::<R, _>")]
@@ -94,6 +99,7 @@ pub enum RunError {
 
 /// The machine a run took place on, as its operating system describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Host {
     /// Kernel release, as `uname -r`.
     pub kernel: String,
@@ -117,6 +123,7 @@ pub struct Host {
 
 /// The resolved configuration of a run with far memory.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Params {
     /// The engine that holds far memory: arena or swap.
     pub engine: String,
@@ -192,6 +199,7 @@ impl Params {
 
 /// One tier of far memory.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TierParams {
     /// Name of the tier.
     pub name: String,
@@ -210,6 +218,7 @@ pub struct TierParams {
 /// What was measured is behind [`figures`](Self::figures), which answers only if the run is valid:
 /// a run whose memory stayed local looks like one without a cost of far memory.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunResults {
     /// Whether anything can be concluded from the figures.
     pub valid: bool,
@@ -315,6 +324,7 @@ impl RunResults {
 
 /// How delays were calibrated before the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Calibration {
     /// The shortest total fault that can be had on this machine.
     pub floor_ns: u64,

@@ -4,6 +4,7 @@ use crate::run::Results;
 
 /// What a built-in workload was asked to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkloadParams {
     /// Memory of its data, as asked for.
     pub size_bytes: u64,
@@ -16,6 +17,7 @@ pub struct WorkloadParams {
 
 /// A job and the data that was generated for it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "workload", rename_all = "kebab-case")]
 pub enum WorkloadInput {
     /// Words of a text are counted.
@@ -68,6 +70,7 @@ pub enum WorkloadInput {
 
 /// What came of a built-in workload.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkloadResults {
     /// The job without the generation of its data, run by run.
     pub elapsed_ns: Vec<u64>,
@@ -82,6 +85,7 @@ pub struct WorkloadResults {
 
 /// What a job found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "workload", rename_all = "kebab-case")]
 pub enum WorkloadOutcome {
     /// Of counting words.

@@ -26,6 +26,7 @@ pub enum FaultKind {
 
 /// One page fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fault {
     /// Nanoseconds since the start of the run.
     pub time_ns: u64,
@@ -36,6 +37,7 @@ pub struct Fault {
     /// place in the swap space. In records of how pages are used, a number of its own.
     pub page: u64,
     /// What was done.
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub kind: FaultKind,
     /// Whether the access was a write.
     pub write: bool,

@@ -48,6 +48,7 @@ impl FromStr for FlowExchange {
 
 /// What is asked of the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlowStart {
     /// Picoseconds since the start of the run.
     pub start_ps: u64,
@@ -58,13 +59,16 @@ pub struct FlowStart {
     /// Payload.
     pub bytes: u64,
     /// What brings it about; nothing in lists that do not say it.
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub exchange: Option<FlowExchange>,
 }
 
 /// A flow that has finished.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlowRow {
     /// What was asked.
+    #[cfg_attr(feature = "schema", schemars(flatten))]
     pub flow: FlowStart,
     /// From its start to its end, in picoseconds.
     pub completion_ps: u64,

@@ -6,6 +6,7 @@ use crate::Record;
 
 /// What `afar version --json` writes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct About {
     /// Version of the program.

@@ -8,6 +8,7 @@ use crate::{Estimate, Record, Verdict};
 
 /// What `afar loop --json` writes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ClosedLoop {
     /// Version of the afar that wrote it.
@@ -55,6 +56,7 @@ impl ClosedLoop {
 
 /// A round of the loop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LoopRound {
     /// What the program took, in seconds: the median.

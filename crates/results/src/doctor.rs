@@ -6,6 +6,7 @@ use crate::Record;
 
 /// What `afar doctor --json` writes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Checkup {
     /// Version of the afar that wrote it.
@@ -20,6 +21,7 @@ pub struct Checkup {
 
 /// One thing that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Check {
     /// The thing.
@@ -36,6 +38,7 @@ pub struct Check {
 
 /// Whether a thing is as it should be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum State {
     /// It is.
@@ -46,6 +49,7 @@ pub enum State {
 
 /// One thing that should not be there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Leftover {
     /// The thing.
@@ -58,6 +62,7 @@ pub struct Leftover {
 
 /// What a killed run can leave behind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum What {
     /// A process that ran under a supervisor that is gone.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The median of repeated runs, and where the true median lies.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Estimate {
     /// Of the runs.
@@ -16,6 +17,7 @@ pub struct Estimate {
 
 /// Where a true median lies.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Interval {
     /// The lower end.
@@ -28,6 +30,7 @@ pub struct Interval {
 
 /// What a slowdown comes to beside a bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// The whole interval is at or below the bound.

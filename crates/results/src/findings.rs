@@ -12,6 +12,7 @@ pub const SWEEP_SCHEMA: &str = "afar.sweep/4";
 
 /// What `afar sweep --json` writes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Findings {
     /// Version of the afar that wrote it.
@@ -33,6 +34,7 @@ pub struct Findings {
 
 /// The program's own figure, without afar.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Native {
     /// Seconds, or whatever the experiment's metric reads.
@@ -45,6 +47,7 @@ pub struct Native {
 
 /// What kind of run a cell is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum CellKind {
     /// Without afar.
@@ -60,6 +63,7 @@ pub enum CellKind {
 
 /// What the runs of one cell say.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Finding {
     /// What kind of run it is.
@@ -103,6 +107,7 @@ pub struct Finding {
 
 /// A run that stands out.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Outlier {
     /// Its block, counted from 0.

@@ -9,6 +9,7 @@ use crate::{Findings, Record};
 
 /// What `afar watch --json` writes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Watching {
     /// Version of the afar that wrote it.
@@ -25,6 +26,7 @@ impl Record for Watching {
 
 /// A run with far memory, as `afar ctl --json` has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunState {
     /// The process id of afar itself.
     pub pid: u32,
@@ -50,6 +52,7 @@ pub struct RunState {
 
 /// A tier as it is now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TierState {
     /// Its name.
     pub name: String,
@@ -67,6 +70,7 @@ pub struct TierState {
 
 /// What a target has done in an interval, as `afar top --json` has it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TargetView {
     /// By the target's clock, in seconds.
     pub interval_s: f64,
@@ -83,6 +87,7 @@ pub struct TargetView {
 
 /// Memory of a namespace of which each host sees a view of its own.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Lease {
     /// Views whose hosts are connected.
     pub held: f64,
@@ -104,6 +109,7 @@ pub struct Lease {
 
 /// A namespace whose memory is leased.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LeaseView {
     /// The name of its subsystem.
     pub subsystem: String,
@@ -116,6 +122,7 @@ pub struct LeaseView {
 
 /// What a namespace has done in an interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NamespaceView {
     /// The name of its subsystem.
     pub subsystem: String,
@@ -139,6 +146,7 @@ pub struct NamespaceView {
 
 /// Reads or writes of an interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OperationView {
     /// How many.
     pub commands: f64,
@@ -154,6 +162,7 @@ pub struct OperationView {
 
 /// What a thread of the target has done in an interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ShardView {
     /// Its number.
     pub shard: u32,
@@ -165,6 +174,7 @@ pub struct ShardView {
 
 /// What a host or an initiator has done in an interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostView {
     /// Its name, as it has said it.
     pub host: String,

@@ -6,6 +6,7 @@ use crate::Record;
 
 /// What `afar run --remember` writes, and replays.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PageOrder {
     /// Version of the afar that wrote it.

@@ -7,6 +7,7 @@ use crate::Record;
 
 /// What `afar predict --json` writes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Prediction {
     /// Version of the afar that wrote it.
@@ -33,6 +34,7 @@ pub struct Prediction {
 
 /// What is known of a run with all memory local, besides the touches of the sample.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Facts {
     /// Version of the afar that watched it.
@@ -74,6 +76,7 @@ pub struct Facts {
 
 /// Nanoseconds beyond the delays.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Software {
     /// Of each fetch, by the nanoseconds that the program computes between two: in ascending order.
@@ -88,6 +91,7 @@ pub struct Software {
 
 /// How often pages are fetched with so much local memory under a policy.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Fetches {
     /// The share or size of its memory that is local.
@@ -116,6 +120,7 @@ pub struct Fetches {
 
 /// How slow the program is with so much local memory over a network.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Slowdown {
     /// The share or size of its memory that is local.

@@ -7,6 +7,7 @@ use crate::Record;
 
 /// What `afar report --json` writes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Report {
     /// Version of the afar that wrote it.
@@ -21,6 +22,7 @@ pub struct Report {
 
 /// Everything that is said of one record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Section {
     /// The name of the record's file.
@@ -53,6 +55,7 @@ pub struct Section {
 
 /// Something that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Fact {
     /// What.
@@ -63,6 +66,7 @@ pub struct Fact {
 
 /// A number that says how good something is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
     /// What it is of.
@@ -81,6 +85,7 @@ pub struct Figure {
 
 /// Which of two figures is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
     /// The smaller one.
@@ -91,6 +96,7 @@ pub enum Better {
 
 /// A picture and the numbers in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Picture {
     /// The stem of its files.
@@ -105,6 +111,7 @@ pub struct Picture {
 
 /// Rows under names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Table {
     /// Their names.

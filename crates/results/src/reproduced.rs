@@ -8,6 +8,7 @@ use crate::Record;
 
 /// What `afar reproduce` writes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Reproduction {
     /// Version of the afar that wrote it.
@@ -36,6 +37,7 @@ pub struct Reproduction {
 
 /// What a paper claims.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
     /// Whether it is so here; nothing where it is undecided.

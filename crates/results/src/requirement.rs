@@ -9,6 +9,7 @@ use crate::{Estimate, Record};
 
 /// What `afar sweep --find --json` writes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Requirements {
     /// Version of the afar that wrote it.
@@ -49,6 +50,7 @@ pub const REQUIREMENTS_FILE: &str = "requirements.json";
 
 /// The edge of one axis.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Requirement {
     /// The axis that was searched.
@@ -65,6 +67,7 @@ pub struct Requirement {
 
 /// How sure an edge is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Standing {
     /// Both sides ran again, and their whole intervals lie on either side of the bound.
@@ -79,6 +82,7 @@ pub enum Standing {
 
 /// A step beside an edge.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Side {
     /// Value of the axis.

@@ -7,6 +7,7 @@ use crate::Record;
 
 /// What `afar kv serve --json` writes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct KvServed {
     /// Version of the afar that wrote it.
@@ -25,6 +26,7 @@ pub struct KvServed {
 
 /// What was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Params {
     /// The directory of the store.
@@ -52,6 +54,7 @@ pub struct Params {
 
 /// What was done.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Results {
     /// How long it served, in nanoseconds.
@@ -82,6 +85,7 @@ pub struct Results {
 
 /// What became of the commands of one kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Operation {
     /// Its name, such as `get`.
@@ -96,6 +100,7 @@ pub struct Operation {
 
 /// What RocksDB has counted since the store was opened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Store {
     /// Blocks found in the cache.

@@ -12,6 +12,7 @@ pub const SWEEP_SCHEMA: &str = "afar.sim.sweep/2";
 
 /// What `afar sim --json` writes of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Simulation {
     /// Version of the afar that wrote it.
@@ -31,6 +32,7 @@ pub struct Simulation {
 
 /// How fast this machine simulated a run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Speed {
     /// Processor time, in nanoseconds.
@@ -41,6 +43,7 @@ pub struct Speed {
 
 /// The ports of switches and of hosts whose queues held most, in columns of time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Ports {
     /// Where the first column begins, in picoseconds since the start of the run.
@@ -67,6 +70,7 @@ pub struct Ports {
 
 /// One of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Port {
     /// Its number in the network, counted from 0.
@@ -86,6 +90,7 @@ pub struct Port {
 
 /// Quantiles of the flows of one bin of sizes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Shares {
     /// Flows are larger than this.
@@ -100,6 +105,7 @@ pub struct Shares {
 
 /// So large a share of flows takes at most this; each column has an order of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SharePoint {
     /// The share, 0 to 1.
@@ -112,6 +118,7 @@ pub struct SharePoint {
 
 /// What `afar sim --json` writes of a sweep; nothing in it depends on the machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Simulations {
     /// Version of the afar that wrote it.
@@ -122,6 +129,7 @@ pub struct Simulations {
 
 /// One run of a sweep.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SimRun {
     /// What is varied, with its value.
@@ -134,6 +142,7 @@ pub struct SimRun {
 
 /// What `afar sim --sensitivity --json` writes; nothing in it depends on the machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Sensitivity {
     /// Version of the afar that wrote it.
@@ -149,6 +158,7 @@ pub struct Sensitivity {
 
 /// One of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SensitivityRun {
     /// The parameter, as among the settings.

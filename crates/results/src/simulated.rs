@@ -7,6 +7,7 @@ use crate::Estimate;
 
 /// What a simulated run comes to; nothing in it depends on the machine that simulated it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Figures {
     /// Of all flows.
@@ -44,6 +45,7 @@ pub struct Figures {
 /// What independent runs of one simulation say, each of flows that start while its network is as
 /// full as it stays. Of each figure it is the middle of the runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Steady {
     /// Independent runs.
@@ -59,6 +61,7 @@ pub struct Steady {
 
 /// A [`Spread`] with how surely it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Slowdowns {
     /// The mean of a run.
@@ -73,6 +76,7 @@ pub struct Slowdowns {
 
 /// The time in which the flows started that were measured.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Measured {
     /// Its beginning, in picoseconds since the start of the first flow.
@@ -87,6 +91,7 @@ pub struct Measured {
 
 /// How long flows took by how long they take alone.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Spread {
     /// Flows.
@@ -103,6 +108,7 @@ pub struct Spread {
 
 /// Flows of more bytes than one number up to another.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BinFigures {
     /// Flows are larger than this.
@@ -115,6 +121,7 @@ pub struct BinFigures {
 
 /// The link that was sending for most of the time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Busiest {
     /// From where to where.
@@ -125,6 +132,7 @@ pub struct Busiest {
 
 /// The link before which most bytes have waited.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Deepest {
     /// From where to where.

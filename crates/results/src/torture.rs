@@ -9,6 +9,7 @@ use crate::Record;
 
 /// What `afar torture --json` writes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Torture {
     /// Version of the afar that wrote it.
@@ -29,6 +30,7 @@ pub struct Torture {
 
 /// What was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Params {
     /// The target's address.
@@ -47,6 +49,7 @@ pub struct Params {
 
 /// What was seen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Results {
     /// What the neighbour felt before the first case.
@@ -61,6 +64,7 @@ pub struct Results {
 
 /// What one case has come to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Case {
     /// Its name, such as `N8`.
@@ -93,6 +97,7 @@ pub struct Case {
 
 /// Whether a target reacts as it should.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Verdict {
     /// It does.
     #[serde(rename = "as stated")]
@@ -110,6 +115,7 @@ pub enum Verdict {
 
 /// What a host has felt that behaves well.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Felt {
     /// Its reads.

@@ -6,6 +6,7 @@ use crate::{Estimate, Record};
 
 /// What `afar run --validate --json` writes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Validation {
     /// Version of the afar that wrote it.
@@ -44,6 +45,7 @@ pub struct Validation {
 
 /// What fetches took, in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FetchTimes {
     /// How many were measured; 0 of a profile that was given.
@@ -58,6 +60,7 @@ pub struct FetchTimes {
 
 /// Runs of one kind: real, or emulated in one way.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ValidatedSide {
     /// How a thread waited for a page: `spin` or `sleep`.
@@ -76,6 +79,7 @@ pub struct ValidatedSide {
 
 /// Emulated runs beside real ones.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Emulated {
     /// `plain`, or what was changed: see `--ablate`.
@@ -98,6 +102,7 @@ pub struct Emulated {
 
 /// What an emulated run beside a real one comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Agreement {
     /// The whole interval of the ratio is within the bound, and so are the counts.

@@ -6,6 +6,7 @@ use crate::Record;
 
 /// What `afar plan admit --json` writes. A token is what a read costs the device.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Admission {
     /// Version of the afar that wrote it.
@@ -25,6 +26,7 @@ pub struct Admission {
 
 /// A load and its tail.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Point {
     /// The load, in tokens per second.
@@ -35,6 +37,7 @@ pub struct Point {
 
 /// Who wants to share the device.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Tenant {
     /// Its name.
@@ -52,6 +55,7 @@ pub struct Tenant {
 
 /// How requests meet on a device (M/G/1).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Interference {
     /// The share of the time that the device is busy, 0 to 1.

@@ -6,6 +6,7 @@ use crate::Record;
 
 /// What `afar plan cost --json` writes. Costs and prices are in the currency of the bill.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Bill {
     /// Version of the afar that wrote it.
@@ -36,6 +37,7 @@ pub struct Bill {
 
 /// What one tenant needs if it shares nothing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Tenant {
     /// Its name; may be empty if there is only one.
@@ -48,6 +50,7 @@ pub struct Tenant {
 
 /// A pool of flash, and servers without flash.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Pools {
     /// The pool of flash.
@@ -58,6 +61,7 @@ pub struct Pools {
 
 /// Machines of one kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Side {
     /// How many; a fraction unless only whole machines are bought.
@@ -74,6 +78,7 @@ pub struct Side {
 
 /// How much is used of what is bought, when most is used.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Usage {
     /// The dimension.
@@ -86,6 +91,7 @@ pub struct Usage {
 
 /// How the saving moves with one value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Sensitivity {
     /// The key that the value has in a file.
@@ -104,6 +110,7 @@ pub struct Sensitivity {
 
 /// Between which ratios of growth pools do not pay.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Wedge {
     /// Pools pay below this; nothing if no growth of compute makes them pay.

@@ -7,6 +7,7 @@ use crate::Record;
 
 /// What `afar plan cost --map --json` writes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CostMap {
     /// Version of the afar that wrote it.
@@ -19,6 +20,7 @@ pub struct CostMap {
 
 /// A combination of growth.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Cell {
     /// How many times as much storage is wanted, from 1.

@@ -6,6 +6,7 @@ use crate::Record;
 
 /// What `afar plan fleet --json` writes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FleetDemand {
     /// Version of the afar that wrote it.
@@ -29,6 +30,7 @@ pub struct FleetDemand {
 /// What is wanted of one dimension. Amounts are bytes of capacity and memory, bits per second of
 /// traffic and network, and requests per second of others.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Dimension {
     /// Its name.

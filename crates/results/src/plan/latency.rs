@@ -6,6 +6,7 @@ use crate::Record;
 
 /// What `afar plan latency --json` writes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RoundTrips {
     /// Version of the afar that wrote it.
@@ -20,6 +21,7 @@ pub struct RoundTrips {
 
 /// A round trip that something needs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Target {
     /// Who needs it.
@@ -30,6 +32,7 @@ pub struct Target {
 
 /// A way to fetch a page.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Path {
     /// The design.

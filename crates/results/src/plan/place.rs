@@ -12,6 +12,7 @@ pub type Amounts = BTreeMap<String, f64>;
 
 /// What `afar plan place --json` writes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Placement {
     /// Version of the afar that wrote it.
@@ -34,6 +35,7 @@ pub struct Placement {
 
 /// A server in use.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Server {
     /// Its number.
@@ -48,6 +50,7 @@ pub struct Server {
 
 /// Where a tenant is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Tenant {
     /// Its name.
@@ -58,6 +61,7 @@ pub struct Tenant {
 
 /// From where tenants are to where they should be.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Migration {
     /// In the order of tenants.
@@ -80,6 +84,7 @@ pub struct Migration {
 
 /// A replica that changes its server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Move {
     /// Name of its tenant.

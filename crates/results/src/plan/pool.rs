@@ -6,6 +6,7 @@ use crate::Record;
 
 /// What `afar plan pool --json` writes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PoolSizing {
     /// Version of the afar that wrote it.
@@ -34,6 +35,7 @@ pub struct PoolSizing {
 
 /// What a program tolerates.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Program {
     /// Its name.
@@ -46,6 +48,7 @@ pub struct Program {
 
 /// Who needs most local memory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LocalMin {
     /// Name of the server.
@@ -58,6 +61,7 @@ pub struct LocalMin {
 
 /// Memory that is bought.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Bought {
     /// Of each server.

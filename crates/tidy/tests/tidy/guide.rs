@@ -4,7 +4,7 @@
 //! |---|---|
 //! | length | README.md is a way in, not a reference |
 //! | page | each command of the table in apps/afar has a page of the guide, named in its title |
-//! | link | README.md and docs: what a link leads to is there |
+//! | link | README.md and docs: what a link leads to is there, and in the book if it is of docs |
 //! | book | each page of docs is in docs/SUMMARY.md, the order of the book |
 //! | flag | README.md and the guide: each flag of an afar command line is a field of some flags |
 
@@ -96,7 +96,10 @@ fn lost_links(path: &str, text: &str, files: &BTreeSet<&str>) -> Vec<Finding> {
                     .range(inside.as_str()..)
                     .next()
                     .is_some_and(|one| one.starts_with(&inside));
-            if !is_there {
+            if path.starts_with("docs/") && !place.starts_with("docs/") {
+                let remedy = format!("{place} is not in the book; name it without a link");
+                findings.push(Finding::new(path, line, "guide link", remedy));
+            } else if !is_there {
                 let remedy = format!("there is no {place}; link to what there is");
                 findings.push(Finding::new(path, line, "guide link", remedy));
             }
@@ -180,12 +183,18 @@ mod tests {
 
     #[test]
     fn a_link_to_nothing_is_found() {
-        let files = BTreeSet::from(["docs/guide/run.md", "docs/promises.md", "docs/systemd/a"]);
+        let files = BTreeSet::from([
+            "docs/guide/run.md",
+            "docs/promises.md",
+            "docs/systemd/a",
+            "README.md",
+        ]);
         let lost =
             |link: &str| lost_links("docs/guide/a.md", &format!("[a]({link})"), &files).len();
         assert_eq!(lost("run.md") + lost("./run.md#limits") + lost("../promises.md"), 0);
         assert_eq!(lost("../systemd") + lost("#below") + lost("https://a.example/"), 0);
         assert_eq!((lost("walk.md"), lost("../system")), (1, 1));
+        assert_eq!(lost("../../README.md"), 1, "the book does not have it");
     }
 
     #[test]
