@@ -26,6 +26,7 @@ fn build_bpf(name: &str, out: &Path) {
     run(&mut command, "compile a BPF program; clang and libbpf-dev are needed");
 }
 
+// Compiles crate `farmem-preload` to the shared object that is placed in the program.
 fn build_preload(object: &Path) {
     let source = Path::new("../farmem-preload/src");
     println!("cargo::rerun-if-changed={}", source.display());
@@ -33,7 +34,7 @@ fn build_preload(object: &Path) {
     command
         .args(["--edition", "2024", "--crate-type", "cdylib", "--crate-name", "afar"])
         .args(["--cfg", "afar_shared_object", "-C", "opt-level=2", "-C", "panic=abort"])
-        // It is put in place without a loader, and entered there.
+        // afar copies the object into the program without a loader, and enters it at `afar_enter`.
         .args([
             "-C",
             "link-args=-nostdlib -nostartfiles -Wl,-z,now -Wl,-Bsymbolic -Wl,-e,afar_enter",

@@ -23,7 +23,7 @@ const EINVAL: i64 = 22;
 const MCL_ONFAULT: u64 = 4;
 const MLOCK_ONFAULT: u64 = 1;
 
-// What of a range is ours and can be written to.
+// The parts of a range that are managed memory and that the program may write to.
 fn writable(tid: u32, start: u64, end: u64) -> Vec<(u64, u64)> {
     const PROT_WRITE: u64 = 2;
     let mappings = maps::read(tid, start, end).into_iter();
@@ -104,6 +104,7 @@ impl Supervisor<'_> {
         Ok(())
     }
 
+    /// Acts on `mlock` and its relatives: pins or unpins pages, and populates those to be resident.
     pub(crate) fn lock(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
         let Some(arena) = self.people.arenas[slot].as_mut() else {
             return Ok(());
@@ -115,7 +116,7 @@ impl Supervisor<'_> {
         };
         let (ranges, pin) = match i64::from(call.nr) {
             nr::MLOCKALL => {
-                // MCL_CURRENT locks what is there, MCL_FUTURE what will be.
+                // MCL_CURRENT locks memory that is mapped, MCL_FUTURE memory that will be.
                 arena.space.lock_all = call.args[0] & 2 != 0;
                 arena.space.populate_all = arena.space.lock_all && !on_fault;
                 let all = arena.space.regions.all();
@@ -144,7 +145,7 @@ impl Supervisor<'_> {
         }
         self.books.members.touch(slot);
         if pin && !on_fault {
-            // The kernel brings it all, without faults.
+            // The kernel brings all of these pages, without faults.
             let writable = ranges.iter().flat_map(|&(start, end)| writable(call.tid, start, end));
             self.populate(slot, (call.id, call.tid), writable, true, Then::Proceed);
             return Ok(());
@@ -152,7 +153,7 @@ impl Supervisor<'_> {
         Ok(self.kernel.listener.proceed(call.id)?)
     }
 
-    /// Locks new memory if all of it is to be; answers whether the kernel has populated it then.
+    /// Pins new memory if all of it is to be locked. Returns whether it is to be populated, too.
     pub(crate) fn pin_new(&mut self, slot: usize, start: u64, bytes: u64) -> bool {
         let Some(arena) = self.people.arenas[slot].as_mut().filter(|arena| arena.space.lock_all)
         else {
@@ -162,7 +163,7 @@ impl Supervisor<'_> {
         arena.space.populate_all
     }
 
-    // `afar_place`: pages of the range belong to another tier from now on.
+    // Acts on `afar_place`: moves the pages of a range to another tier.
     pub(crate) fn place(&mut self, tgid: u32, call: &Notification) -> Result<(), RunError> {
         let [_, _, start, bytes, name, _] = call.args;
         let packed = |tier: &super::config::Tier| super::pack_name(&tier.name) == name;

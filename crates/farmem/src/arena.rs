@@ -58,58 +58,57 @@ pub(crate) struct Arena {
 /// The thread inside the program that does what only the program can.
 #[derive(Debug)]
 pub(crate) struct Helper {
-    /// As the kernel has told it; 0 until the helper has called.
+    /// The kernel's number of the thread; 0 until the helper has called.
     pub(crate) thread: u32,
     pub(crate) socket: Socket,
-    /// It is there and takes commands.
+    /// The helper runs and takes commands.
     pub(crate) ready: bool,
     pub(crate) awaited: Awaited,
-    /// Looks at it that found it stopped, since it dropped any.
+    /// How often in a row the helper was found stopped since it last dropped pages.
     pub(crate) stopped_looks: u32,
-    /// Processors that it may use, and the one it is kept on.
+    /// Processors that the helper may use, and the one it is bound to.
     pub(crate) processors: Option<Processors>,
     pub(crate) kept_on: Option<usize>,
-    /// Where the kernel tells which pages were written to, if no fault does.
+    /// Where the kernel says which pages were written to, if no fault does.
     pub(crate) writes: Option<PageMap>,
 }
 
-/// What the process has where.
+/// The address space of the process.
 #[derive(Debug)]
 pub(crate) struct Space {
     pub(crate) regions: Regions,
-    /// The numbers of its pages.
+    /// Maps addresses to page numbers and back.
     pub(crate) segments: Segments,
     /// Addresses of memory that is locked.
     pub(crate) pinned: Ranges<u64>,
     /// Where the program's heap ended when it was greeted; it never grows after that.
     pub(crate) program_break: u64,
-    /// New memory is locked, and populated at once.
+    /// New memory is locked; `populate_all`: and populated at once.
     pub(crate) lock_all: bool,
     pub(crate) populate_all: bool,
-    /// Addresses that a thread is about to unmap.
+    /// Ranges that a thread is about to unmap: thread, start, end.
     pub(crate) leaving: Vec<(u32, u64, u64)>,
-    /// Mapped, and not given to the program.
+    /// Memory that is mapped but not yet given to the program.
     pub(crate) stock: Stock,
 }
 
-/// What is known of its program.
+/// What is known of the program that the process executes.
 #[derive(Debug)]
 pub(crate) struct ImageMarks {
     pub(crate) fork_entry: Entry,
-    /// Where the kernel clears thread numbers, as far as that is in the arena.
+    /// Words of the arena in which the kernel clears a thread number when the thread ends.
     pub(crate) cleared: Vec<Cleared>,
-    /// Of a program that a dynamic loader has begun.
+    /// The dynamic loader, if one has started the program.
     pub(crate) loader: Option<Loader>,
 }
 
-// Looks in a row at a helper that is stopped and does nothing meanwhile, until it is given up for
-// now.
+// After so many looks in a row that find a helper stopped and idle, it counts as stuck.
 const STOPPED_LOOKS: u32 = 3;
 
-// What a look at a process may be wrong by: pages that are unmapped or logged meanwhile.
+// Error of a count of a process's pages: those that are unmapped or logged meanwhile.
 const PAGES_UNCERTAIN: u64 = 256;
 
-/// What an arena starts from.
+/// The parts of a new arena.
 pub(crate) struct Birth {
     pub(crate) slot: usize,
     pub(crate) budget: usize,
@@ -127,8 +126,8 @@ pub(crate) struct Birth {
 }
 
 impl Arena {
-    /// The word of a page, dirty if it was written to after a read had brought it. With userfaultfd
-    /// no fault tells of that: such a page is mapped write-protected, and the kernel lifts that.
+    /// `word`, marked dirty if its page was written to since a read fetched it: with userfaultfd no
+    /// fault reports that write, because the kernel lifts the write-protection itself.
     pub(crate) fn with_writes(&self, address: u64, word: Word) -> Word {
         let Some(writes) = &self.helper.writes else { return word };
         if word.dirty() || word.untracked() {
@@ -178,7 +177,7 @@ impl Arena {
         }
     }
 
-    /// Bytes of the arena that are mapped, to within what is on its way.
+    /// Bytes of the arena that are mapped, except for pages on their way.
     pub(crate) fn mapped_bytes(&self, unlimited: bool) -> u64 {
         if unlimited {
             // Nothing is known of single pages while all memory is local.
@@ -189,7 +188,7 @@ impl Arena {
         (pages + PAGES_UNCERTAIN) * PAGE
     }
 
-    /// Whether its helper is stopped with pages to drop: nothing more is unmapped until it goes on.
+    /// Whether the helper is stopped with pages to drop: until it goes on, no page is unmapped.
     pub(crate) const fn is_stuck(&self) -> bool {
         self.helper.stopped_looks >= STOPPED_LOOKS
     }
@@ -202,7 +201,7 @@ impl Arena {
 
     /// The first byte of a range that has memory behind it.
     pub(crate) fn next_data(&self, start: u64, end: u64) -> Option<u64> {
-        // Of its own memory file nothing is refused.
+        // A search in the supervisor's own memory file does not fail.
         self.memory.next_data(start, end).ok().flatten()
     }
 
@@ -212,13 +211,13 @@ impl Arena {
         managed.map(|piece| (piece.start, piece.end)).collect()
     }
 
-    /// Makes addresses available again that threads for which `done` holds have unmapped.
+    /// Frees addresses in `leaving` whose thread has unmapped them; `done` says so of a thread.
     pub(crate) fn recycle(&mut self, done: impl Fn(u32) -> bool) {
         let (regions, memory) = (&mut self.space.regions, &self.memory);
         self.space.leaving.retain(|&(tid, start, end)| {
             let unmapped = done(tid);
             if unmapped {
-                // Another thread may have touched it at the last moment.
+                // Another thread may have touched the range at the last moment.
                 if matches!(memory.next_data(start, end), Ok(Some(_)))
                     && regions.pieces(start, end).is_empty()
                 {
@@ -235,7 +234,7 @@ impl Arena {
         !self.space.pinned.within(start..start + bytes).is_empty()
     }
 
-    /// Locks a range into memory, what of it is in use and what will be.
+    /// Locks a range into memory: the pages in use and those that will be.
     pub(crate) fn pin(&mut self, start: u64, bytes: u64) {
         let (from, to) = (start / PAGE * PAGE, (start + bytes).next_multiple_of(PAGE));
         self.space.pinned.insert(from..to);
@@ -253,8 +252,7 @@ impl Arena {
         }
     }
 
-    /// The number of the page that holds `address`, which has a state word; none when all numbers
-    /// are taken.
+    /// The number of the page at `address`, which has a state word. `None` if numbers run out.
     pub(crate) fn page(&mut self, address: u64) -> Option<PageIndex> {
         let (page, is_new) = self.space.segments.number(address)?;
         if is_new && !self.space.pinned.is_empty() {
@@ -271,20 +269,20 @@ impl Arena {
         self.space.segments.address(page)
     }
 
-    /// Creates a page with these contents, and maps it. Answers false where that is not done in one
-    /// step: the page is held for a fork, or its range is gone.
+    /// Creates a page with `contents`, and maps it. Returns false where one step cannot do that:
+    /// faults are held for a fork, or the range is gone.
     pub(crate) fn maps(&self, contents: &[u8; 4096], address: u64) -> bool {
         let fault = self.fault.as_ref().filter(|_| !self.is_held());
         fault.is_some_and(|fault| fault.create(address, contents).is_ok())
     }
 
-    /// Whether faults are held for a fork, or a move.
+    /// Whether faults are held, for a fork or for a move of memory.
     pub(crate) fn is_held(&self) -> bool {
         self.cut.as_ref().is_some_and(|cut| cut.phase != Phase::Copying)
     }
 
-    /// Creates a page that its fault maps later, which is held: it may have to leave before.
-    /// Answers whether it is there.
+    /// Creates a zero page in the memory file, while faults are held: it may have to leave before a
+    /// fault maps it. Returns whether the page exists.
     pub(crate) fn creates(&self, address: u64) -> bool {
         let page = address / PAGE * PAGE;
         match self.memory.next_data(page, page + PAGE) {
@@ -293,11 +291,11 @@ impl Arena {
         }
     }
 
-    /// Reads what thread `tid` of the process has at `address`. What is managed is never read by
-    /// way of the process: that might fault, and wait for us.
+    /// Reads memory of thread `tid` at `address`. Managed memory is read from the file, never
+    /// through the process: that might fault, and wait for the supervisor.
     ///
     /// # Errors
-    /// When not all of it is there.
+    /// When some of the memory is not mapped.
     pub(crate) fn read(&self, buffer: &mut [u8], address: u64, tid: u32) -> Result<(), sys::Error> {
         let mut at = 0;
         while at < buffer.len() {
@@ -315,24 +313,24 @@ impl Arena {
         Ok(())
     }
 
-    /// Takes a range under management; answers how many pages of it could not be.
+    /// Creates state words for a range. Returns how many of its pages got none (table full).
     pub(crate) fn open(&self, tables: &Tables, start: u64, bytes: u64) -> u64 {
         tables.pages.open(self.slot, start, start + bytes)
     }
 
-    /// A range is under management no longer, and holds nothing.
+    /// Ends the management of a range, which is empty.
     pub(crate) fn close(&mut self, tables: &Tables, start: u64, end: u64) {
-        // With it whatever lies around it that is not in use either, so that leaves and nodes go.
+        // The unused memory around the range is closed with it, so that leaves and nodes are freed.
         let (before, after) = self.space.regions.gap(start, end);
         let from = before.unwrap_or(0).min(start);
         let to = after.unwrap_or(ADDRESS_TOP).max(end);
         let segments = &mut self.space.segments;
-        // Without nodes to tell apart what goes from what stays, touches of it would be counted;
-        // they are those of a program that uses what it has unmapped.
+        // Where nodes for a partial close are lacking, touches of the range would still be counted:
+        // those of a program that uses memory which it has unmapped.
         let _stays = tables.pages.close(self.slot, from, to, &mut |start| segments.remove(start));
     }
 
-    /// Calls off what was to be mapped in a range.
+    /// Cancels a mapping that was to be made in a range.
     pub(crate) fn call_off(&mut self, tables: &Tables, start: u64, bytes: u64) {
         self.space.regions.unmap(start, start + bytes);
         self.close(tables, start, start + bytes);
@@ -364,7 +362,7 @@ impl Arena {
         self.helper.socket.send(&bytes)
     }
 
-    /// Asks the helper for memory at `start`.
+    /// Commands the helper to map memory at `start`.
     pub(crate) fn map(
         &mut self,
         start: u64,
@@ -379,8 +377,7 @@ impl Arena {
         self.command(command::MAP, &[start, bytes, request.protection, flags], pending)
     }
 
-    /// Something of the program's own is where memory was thought to be free: what of it lies in
-    /// a range is left alone from now on.
+    /// Makes foreign what the program itself has mapped in a range that was thought to be free.
     pub(crate) fn avoid_obstacles(&mut self, tables: &Tables, start: u64, bytes: u64) {
         let obstacles = maps::read(self.helper.thread, start, start + bytes);
         for one in obstacles.iter().filter(|one| !one.ours) {
@@ -390,15 +387,14 @@ impl Arena {
         }
     }
 
-    /// Marks the pages of a range as the program's own, to be left alone.
+    /// Marks a range as unmanaged memory of the program (`foreign`).
     pub(crate) fn make_foreign(&mut self, tables: &Tables, start: u64, bytes: u64) {
         let traits = Traits { foreign: true, ..Traits::default() };
         self.space.regions.map(start, start + bytes, traits);
         self.close(tables, start, start + bytes);
     }
 
-    /// Forgets the contents of a range, as if it had never been touched. Answers the frames given
-    /// back, per tier.
+    /// Discards the contents of a range, as if untouched. Returns the frames it frees, per tier.
     pub(crate) fn empty(&mut self, tables: &Tables, start: u64, bytes: u64) -> Vec<i64> {
         let mut frames = vec![0_i64; self.tiers.len()];
         let mut gone = vec![0_u64; self.tiers.len()];
@@ -432,17 +428,17 @@ impl Arena {
         frames
     }
 
-    /// Pages that hold something, of which so many were counted and not logged.
+    /// How many pages have contents; `unlogged` of them were counted but not logged.
     pub(crate) fn pages(&self, unlogged: u64) -> u64 {
         (self.populated.iter().sum::<u64>() + unlogged).saturating_sub(self.emptied_unlogged)
     }
 
-    /// Those of them that the log does not have.
+    /// How many of these pages the log does not have.
     pub(crate) const fn unlogged_pages(&self, unlogged: u64) -> u64 {
         unlogged.saturating_sub(self.emptied_unlogged)
     }
 
-    /// The word at a managed address; `None` if nothing is there.
+    /// The 32-bit word at a managed address; `None` if `address` is not managed.
     pub(crate) fn word(&self, address: u64) -> Option<u32> {
         let mut bytes = [0; 4];
         let managed = self.space.regions.manages(address);
@@ -450,14 +446,14 @@ impl Arena {
         read.then_some(u32::from_ne_bytes(bytes))
     }
 
-    /// Takes what the state words say for what is populated.
+    /// Replaces the counts of populated pages by those that the state words give.
     pub(crate) fn counted(&mut self, populated: Vec<u64>) {
         self.populated = populated;
         self.emptied_unlogged = 0;
     }
 }
 
-/// The part of a range of addresses that may be under management: none if it is empty.
+/// The part of a range in which memory can be managed. `None` if it is empty.
 pub(crate) fn manageable(start: u64, end: u64) -> Option<(u64, u64)> {
     let (start, end) = (start.max(ADDRESS_MIN), end.min(ADDRESS_TOP));
     (start < end).then_some((start, end))

@@ -1,4 +1,4 @@
-//! Faults that ask the supervisor while their thread spins in the trap; `struct asks` of
+//! Faults that ask the supervisor for a page while their thread spins in the trap; `struct asks` of
 //! `bpf/far.bpf.h` is the same in C.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
@@ -7,30 +7,30 @@ use measure::{Duration, Spins};
 use sys::bpf::{BpfError, Object};
 use sys::memory::SharedView;
 
-/// Processors beyond do not ask.
+/// Faults on processors beyond this number do not ask.
 const ASKS_MAX: usize = 1024;
 const HEADER_WORDS: usize = 8;
 const ASK_WORDS: usize = 16;
 const WORDS: usize = HEADER_WORDS + ASKS_MAX * ASK_WORDS;
-/// The word of an ask that is written first; its number is written last.
+/// Index of the word of an ask that is written first; its number is written last.
 const BEGUN: usize = 7;
 const NAME: &str = "afar_asks";
 
-/// What a fault asks.
+/// A fault's request for a page (an ask).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ask {
     pub(crate) slot: usize,
     pub(crate) address: u64,
     pub(crate) tid: u32,
     pub(crate) is_write: bool,
-    /// When it asked, by the monotonic clock.
+    /// Time of the ask, by the monotonic clock.
     pub(crate) at_ns: u64,
-    /// Where its thread spins, and which ask of that processor it is.
+    /// The processor on which the thread spins, and the number of the ask there.
     processor: usize,
     number: u64,
 }
 
-/// Asks of all processors.
+/// The table of asks, with a row for each processor.
 pub(crate) struct Asks {
     view: SharedView,
     /// The last ask seen of each processor.
@@ -40,10 +40,10 @@ pub(crate) struct Asks {
 }
 
 impl Asks {
-    /// Those of the trap `object`, whose faults spin for `longest` at most, on `processors`.
+    /// The table of the trap `object`, whose faults spin for `longest` at most, on `processors`.
     ///
     /// # Errors
-    /// When their table cannot be mapped.
+    /// When the table cannot be mapped.
     pub(crate) fn of(
         object: &Object,
         longest: Duration,
@@ -62,26 +62,28 @@ impl Asks {
         &self.view.words64()[at]
     }
 
+    // The 64-bit word `at` of the row of `processor`.
     fn ask(&self, processor: usize, at: usize) -> &AtomicU64 {
         self.word(HEADER_WORDS + processor * ASK_WORDS + at)
     }
 
+    // The 32-bit word `at` of the row of `processor`.
     fn half(&self, processor: usize, at: usize) -> &AtomicU32 {
         &self.view.words32()[(HEADER_WORDS + processor * ASK_WORDS) * 2 + at]
     }
 
-    /// The processor of the last fault.
+    /// The processor of the last fault; `None` before the first.
     pub(crate) fn near(&self) -> Option<usize> {
         let near = self.word(2).load(Ordering::Relaxed);
         usize::try_from(near).ok().and_then(|near| near.checked_sub(1))
     }
 
-    /// Faults may spin from here on: the caller, on `processor`, looks for what they ask.
+    /// Lets faults spin from here on: the caller, on `processor`, polls for their asks.
     pub(crate) fn look(&self, processor: usize) {
         self.word(0).store(processor as u64 + 1, Ordering::Release);
     }
 
-    /// No fault spins from here on, but for those that asked before: look once more.
+    /// Lets no further fault spin. Those that asked before still do: look once more.
     pub(crate) fn rest(&self) {
         self.word(0).store(0, Ordering::Release);
         fence(Ordering::SeqCst);
@@ -95,7 +97,7 @@ impl Asks {
         self.seen.iter().enumerate().any(is_new)
     }
 
-    /// The next ask that was not seen yet.
+    /// Returns the next new ask, which is open until it is answered; `None` if there is none.
     pub(crate) fn next(&mut self) -> Option<Ask> {
         for processor in 0..self.seen.len() {
             let number = self.ask(processor, 0).load(Ordering::Acquire);
@@ -114,7 +116,7 @@ impl Asks {
                 number,
             };
             fence(Ordering::Acquire);
-            // Unless another one is being written over it: then this one has expired.
+            // If the next ask is being written over this one, this one has expired.
             if self.ask(processor, BEGUN).load(Ordering::Relaxed) == number {
                 self.seen[processor] = number;
                 self.open.push(ask);
@@ -129,19 +131,19 @@ impl Asks {
         self.open.contains(ask)
     }
 
-    /// Lets a thread go, whose page is not here: userfaultfd parks it.
+    /// Ends the spin of a thread whose page is not here: userfaultfd then puts it to sleep.
     pub(crate) fn let_go(&mut self, ask: &Ask) {
         self.answer_where(|open| open == ask);
     }
 
-    /// Lets all go that asked for a page: it is mapped.
+    /// Answers all asks for a page, which is now mapped.
     pub(crate) fn answer(&mut self, slot: usize, address: u64) {
         if !self.open.is_empty() {
             self.answer_where(|ask| ask.slot == slot && ask.address >> 12 == address >> 12);
         }
     }
 
-    /// Nobody of a process that has ended waits.
+    /// Closes all asks of a process that has ended.
     pub(crate) fn forget(&mut self, slot: usize) {
         self.answer_where(|ask| ask.slot == slot);
     }
@@ -154,7 +156,7 @@ impl Asks {
         self.open = open;
     }
 
-    /// Spins that got an answer, and those that did not, since the start.
+    /// How many spins have been answered, and how many have expired, since the start.
     pub(crate) fn counts(&self) -> Spins {
         let of = |at: usize| {
             let all = 0..self.seen.len();

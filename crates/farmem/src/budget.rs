@@ -1,4 +1,4 @@
-//! Restoring the budgets: how much local memory there is, and who has to leave.
+//! Restoring the budgets: how much local memory there is, and which pages leave.
 //!
 //! ```text
 //! memory in use -> limit -> frames that can be had too few -> pages on probation leave
@@ -45,10 +45,10 @@ const UNLIMITED: i64 = i64::MAX / 4;
 const AHEAD_FROM: u64 = 32;
 // Ranges of one message to a helper.
 const PROBES_MAX: u64 = 255;
-// More pages than a process has.
+// Stands for "no limit": more pages than a process has.
 const PAGES_MANY: u64 = u32::MAX as u64;
 
-/// The residencies of a budget in one tier, of which it has this many pages.
+/// The residencies of all processes in one tier, in which their budget has `limit` pages.
 struct Tier<'a> {
     arenas: &'a mut [Option<Arena>],
     tier: usize,
@@ -80,7 +80,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Brings the limits of `budget` up to date with the memory in use and the configuration.
+    /// Recomputes the limits of `budget` from the memory in use and the configuration.
     pub(crate) fn update_budget(&mut self, budget: usize) {
         let mut any = self.config.record;
         for tier in 0..self.config.tiers.len() {
@@ -107,7 +107,7 @@ impl Supervisor<'_> {
         self.set_unlimited(budget, !any);
     }
 
-    /// Enters what the process in `slot` has where its budget is summed up.
+    /// Enters the pages of the process in `slot` into the sums of its budget.
     pub(crate) fn tally(&mut self, slot: usize) {
         let unlogged = self.unlogged(slot);
         let now = self.people.arenas[slot].as_mut().map(|arena| {
@@ -130,6 +130,7 @@ impl Supervisor<'_> {
         self.books.members.settle(slot, now);
     }
 
+    // The limit of a budget in one tier, in pages; `None` for no limit.
     fn limit(&self, budget: usize, tier: usize) -> Option<u64> {
         let local = self.config.tiers[tier].local?;
         let pages = match (local, self.config.of) {
@@ -138,7 +139,7 @@ impl Supervisor<'_> {
             (LocalSize::Fraction(share), None) if share == measure::Fraction::ONE => return None,
             (LocalSize::Fraction(share), None) => {
                 let used = self.books.members.populated(budget, tier);
-                // A share of little memory is less than the trap can hold.
+                // Of little memory, a share would be less than the trap can hold.
                 let least = self.config.trap.budget_min().get();
                 share.of_pages(Pages::new(used)).get().max(least)
             }
@@ -185,6 +186,7 @@ impl Supervisor<'_> {
         }
     }
 
+    // Starts evictions of one tier if its free frames, with those on their way, are too few.
     fn restore(&mut self, budget: usize, tier: usize) {
         let Some(limit) = self.books.accounts[budget][tier].limit else {
             return;
@@ -228,7 +230,7 @@ impl Supervisor<'_> {
     // those that are to be evicted next, to see whether they are used; `short` faults have no
     // frame.
     fn refill(&mut self, budget: usize, tier: usize, (batch, short): (u64, u64)) {
-        // Those whose pages have left or were touched since the budgets were looked at.
+        // Processes whose pages have left or were touched since the last tally.
         for slot in self.books.members.touched().clone() {
             self.tally(slot);
         }
@@ -244,8 +246,8 @@ impl Supervisor<'_> {
                 false => self.send_out((budget, tier), leaving),
             }
         }
-        // Those that leave next, and as many unmapped behind them. In a few pages of memory none is
-        // unmapped before a fault needs its frame.
+        // Unmaps the pages that leave next, and as many behind them. With a few pages of local
+        // memory none is unmapped before a fault needs its frame.
         let ahead = if frames < AHEAD_FROM { 0 } else { self.config.batch(frames) * 2 };
         let free = frames.saturating_sub(self.books.members.resident(budget, tier));
         let room = Room { frames, free, ready: ahead.max(short) };
@@ -260,7 +262,7 @@ impl Supervisor<'_> {
         }
     }
 
-    // Nobody waits for frames where there are none to be had: all memory is locked, or the helper
+    // Lets faults go on without a frame where none can be had: all memory is locked, or the helper
     // that would unmap some is stopped.
     fn note_relief(&mut self, budget: usize, tier: usize, stalled: i64) {
         let lane = self.kernel.tables.lane(budget, tier);
@@ -277,8 +279,8 @@ impl Supervisor<'_> {
         }
     }
 
-    /// The helper of `slot` is stopped, by a tracer or a signal, with pages to drop. Whoever
-    /// stopped it may be waiting for one of them: nobody waits for frames until it goes on.
+    /// Notes that the helper of `slot` was stopped with pages to drop. Whoever stopped it may wait
+    /// for one of them: until it goes on, faults proceed without a frame.
     pub(crate) fn helper_stopped(&mut self, slot: usize) {
         let Some(budget) = self.people.arenas[slot].as_ref().map(|arena| arena.budget) else {
             return;
@@ -291,7 +293,7 @@ impl Supervisor<'_> {
         self.books.members.short(budget);
     }
 
-    // Faults that went through without a frame say how late evictions come on this machine.
+    // Adapts the margin of free frames: faults that found no frame show how late evictions come.
     fn keep_margin(&mut self, budget: usize, tier: usize, limit: u64) {
         if self.config.trap != TrapKind::Bpf {
             return;
@@ -306,10 +308,10 @@ impl Supervisor<'_> {
         }
     }
 
-    // Resident pages never exceed the budget by more than a batch on its way out, and on each
-    // processor one fault that found no frame, after which the processor is held. A budget that has
-    // just shrunk, because the program freed memory or was retuned, cannot be held at once: it is
-    // enough that the excess does not grow.
+    // Notes by how much resident pages exceed the budget: at most by a batch on its way out and, on
+    // each processor, by one fault that found no frame, after which the processor is held. A budget
+    // that has just shrunk, because the program freed memory or was retuned, cannot be met at once:
+    // the excess must only not grow.
     fn check_promise(&mut self, budget: usize, tier: usize, resident: u64, limit: u64) {
         let processors = match self.config.trap {
             TrapKind::Bpf => self.processors,
@@ -322,7 +324,7 @@ impl Supervisor<'_> {
         self.books.totals.peak(resident, limit, allowed, batch);
     }
 
-    // Has pages of one process unmapped, to see whether they are used.
+    // Has the helper unmap `pages` of one process (probation), to see whether they are used.
     fn unmap(&mut self, slot: usize, tier: usize, pages: Vec<PageIndex>) {
         let Some(mut arena) = self.people.arenas[slot].take() else {
             return;
@@ -337,7 +339,7 @@ impl Supervisor<'_> {
                         flushed.push(address);
                     }
                 }
-                // It is being fetched, or has gone.
+                // The page is being fetched, or has gone.
                 None => self.stays(&mut arena, tier, page),
             }
         }
@@ -347,21 +349,21 @@ impl Supervisor<'_> {
         self.people.arenas[slot] = Some(arena);
     }
 
-    /// Has the helper drop the pages at `addresses`.
+    /// Has the helper unmap the pages at `addresses`.
     pub(crate) fn send_drop(&mut self, arena: &mut Arena, addresses: Vec<u64>, pending: Pending) {
         let operands: Vec<u64> =
             runs(addresses).into_iter().flat_map(|(start, bytes)| [start, bytes]).collect();
         if operands.is_empty() {
             self.gone(arena, pending);
         } else if arena.command(command::DROP, &operands, pending).is_err() {
-            // The process is ending or executing another program; its frames go with it.
+            // The process ends or executes another program; its frames go with it.
             arena.helper.ready = false;
         } else if let Some(throttle) = &self.kernel.throttle {
             throttle.helper_works(arena.slot, arena.helper.thread);
         }
     }
 
-    /// Pages have been dropped.
+    /// Acts on a helper's report that it has dropped pages: they are unmapped, on probation.
     pub(crate) fn gone(&self, arena: &mut Arena, pending: Pending) {
         let Pending::Drop { pages, tier, unprotected } = pending else {
             return;
@@ -370,8 +372,9 @@ impl Supervisor<'_> {
         self.protect(arena, unprotected);
     }
 
+    // Marks a local page as unmapped. Returns its state word before; `None` if it was not local.
     fn make_probation(&self, slot: usize, address: u64) -> Option<Word> {
-        // What was fetched ahead and is watched is here, and was never mapped.
+        // A prefetched page that is watched is local, and was never mapped.
         let is_here = |state| state == State::Local || self.is_far() && state == State::Prefetched;
         let unmap = |word: u32| {
             let word = Word(word);

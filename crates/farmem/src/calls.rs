@@ -1,4 +1,4 @@
-//! Answering the program's memory calls.
+//! Answering the program's system calls for memory.
 //!
 //! ```text
 //! mmap    new memory            place -> helper maps it there -> watch -> answer the address
@@ -39,7 +39,7 @@ const MAP_POPULATE: u64 = 0x8000;
 const MAP_FIXED_NOREPLACE: u64 = 0x10_0000;
 // Places tried before giving up, when something else sits where memory is thought to be free.
 const ATTEMPTS_MAX: u32 = 8;
-/// Mappings for which there was no room where memory is managed; the kernel placed them.
+/// Reported loss: mappings that the kernel placed, because managed address space had no room.
 const NO_ROOM: &str = "no room for new memory";
 
 impl Supervisor<'_> {
@@ -57,7 +57,7 @@ impl Supervisor<'_> {
         let ordinary = flags & MAP_TYPE == MAP_PRIVATE
             && flags & MAP_ANONYMOUS != 0
             && flags & (MAP_SPECIAL | MAP_LOCKED) == 0;
-        // What the kernel refuses must not have cost anything.
+        // A call that the kernel refuses must have no effect.
         let typed = matches!(flags & MAP_TYPE, 1..=3);
         if !typed || fixed && !address.is_multiple_of(PAGE) {
             return Ok(self.kernel.listener.answer(call.id, -EINVAL)?);
@@ -93,7 +93,7 @@ impl Supervisor<'_> {
             arena.space.regions.place(bytes)
         };
         let Some(start) = start else {
-            // Ordinary memory of the program's own.
+            // The kernel maps it as ordinary, unmanaged memory.
             self.books.totals.lost(NO_ROOM, 1);
             return Ok(self.kernel.listener.proceed(call.id)?);
         };
@@ -104,6 +104,8 @@ impl Supervisor<'_> {
         self.send_map(slot, start, bytes, request, pending)
     }
 
+    /// Opens a range for management and has the helper map it; `pending` says what its reply
+    /// completes.
     pub(crate) fn send_map(
         &mut self,
         slot: usize,
@@ -123,15 +125,14 @@ impl Supervisor<'_> {
         let unopened = arena.open(&self.kernel.tables, start, bytes);
         self.books.totals.lost(TABLE_FULL, unopened);
         if arena.map(start, bytes, request, pending).is_err() {
-            // The process is on its way out; so is the caller.
+            // The process ends, and the caller with it.
             arena.call_off(&self.kernel.tables, start, bytes);
             self.kernel.listener.answer(id, -EAGAIN)?;
         }
         Ok(())
     }
 
-    // Something that is not ours is mapped at an address of the program's choice, where something
-    // of ours may have been.
+    // Has the kernel map unmanaged memory where the program wants it; managed memory there goes.
     fn foreign(&mut self, slot: usize, call: &Notification, bytes: u64) -> Result<(), RunError> {
         let [address, _, _, flags, ..] = call.args;
         let replace = flags & MAP_FIXED != 0 && flags & MAP_FIXED_NOREPLACE == 0;
@@ -143,7 +144,7 @@ impl Supervisor<'_> {
         if !replace
             && !self.people.arenas[slot].as_ref().is_some_and(|arena| is_free(&arena.space.regions))
         {
-            // The kernel refuses it, or looks for another place.
+            // The kernel refuses the call, or chooses another place.
             return Ok(self.kernel.listener.proceed(call.id)?);
         }
         if replace {
@@ -158,7 +159,7 @@ impl Supervisor<'_> {
         Ok(self.kernel.listener.proceed(call.id)?)
     }
 
-    /// Forgets the contents of a range, a slice at a time, because faults wait for the supervisor
+    /// Discards the contents of a range, a slice at a time, because faults wait for the supervisor
     /// meanwhile.
     pub(crate) fn empty(&mut self, slot: usize, start: u64, bytes: u64) {
         let end = start + bytes;
@@ -182,12 +183,12 @@ impl Supervisor<'_> {
                 self.restore_budgets();
             }
         }
-        // Where nothing is, nothing is to be copied later either.
+        // An unused range needs no copying later either.
         self.preserve(slot, start, end);
     }
 
-    /// The first page at or after `at` that holds something: its state word says so, or there is
-    /// memory, as direct I/O leaves it without a fault that the trap sees.
+    /// The first page of `at..end` that has contents, by its state word or by memory in the file
+    /// (which direct I/O leaves without a fault that the trap sees).
     pub(crate) fn next_used(&self, slot: usize, at: u64, end: u64) -> Option<u64> {
         if at >= end {
             return None;
@@ -214,11 +215,11 @@ impl Supervisor<'_> {
             self.look_at_unmanaged(slot, start, bytes);
             self.release(slot, start, start.saturating_add(bytes), Some(call.tid));
         }
-        // The caller unmaps it, and only then is the range used again.
+        // The kernel unmaps the range for the caller; only then is it used again.
         Ok(self.kernel.listener.proceed(call.id)?)
     }
 
-    /// A range is about to be unmapped: what of it is not managed would be gone at the next sample.
+    /// Samples a process before a large unmanaged range is unmapped.
     fn look_at_unmanaged(&mut self, slot: usize, start: u64, bytes: u64) {
         let Some(arena) = &self.people.arenas[slot] else { return };
         let managed = |(start, end)| -> u64 {
@@ -229,13 +230,13 @@ impl Supervisor<'_> {
         let range = manageable(start, start.saturating_add(bytes));
         if bytes - range.map_or(0, managed).min(bytes) >= LOOK_FROM {
             let tgid = arena.tgid;
-            // A process that is gone has nothing.
+            // A process that has ended has no memory.
             let _there = self.sample(tgid);
         }
     }
 
-    /// Frees the contents and the addresses of a range; the addresses only when thread `unmapper`
-    /// has unmapped them.
+    /// Frees the contents and the addresses of a range. With `unmapper`, the addresses stay
+    /// reserved until that thread has unmapped them.
     pub(crate) fn release(&mut self, slot: usize, start: u64, end: u64, unmapper: Option<u32>) {
         let Some((start, end)) = manageable(start, end) else {
             return;
@@ -264,7 +265,7 @@ impl Supervisor<'_> {
         arena.close(&self.kernel.tables, start, end);
     }
 
-    /// The helper has done its part of a call.
+    /// Goes on with a call after the helper's reply `result` to the command of `pending`.
     pub(crate) fn mapped(&mut self, slot: usize, pending: Pending, result: i64) {
         let answered = match pending {
             Pending::Map { id, thread, start, bytes, attempts, request } => {
@@ -288,6 +289,7 @@ impl Supervisor<'_> {
         }
     }
 
+    // Answers an `mmap` with the memory that the helper mapped, or tries another place.
     fn new_memory(
         &mut self,
         slot: usize,
@@ -313,7 +315,7 @@ impl Supervisor<'_> {
         if result != -EEXIST || request.fixed || request.only_there {
             return Ok(self.kernel.listener.answer(id, result)?);
         }
-        // Something of the program's own sits there. Look elsewhere, past it.
+        // The program itself has mapped something there. Look elsewhere, past it.
         arena.avoid_obstacles(&self.kernel.tables, start, bytes);
         let next = (attempts < ATTEMPTS_MAX).then(|| arena.space.regions.place(bytes)).flatten();
         match next {
@@ -323,7 +325,7 @@ impl Supervisor<'_> {
                 self.send_map(slot, next, bytes, request, pending)
             }
             None => {
-                // Nobody has asked for an address, so nobody is told that it is taken.
+                // The program did not choose the address, so it must not hear that it is taken.
                 self.books.totals.lost(NO_ROOM, 1);
                 Ok(self.kernel.listener.proceed(id)?)
             }
@@ -331,7 +333,7 @@ impl Supervisor<'_> {
     }
 }
 
-// Whether the kernel will do as it is asked: it is asked for the same elsewhere.
+// Whether the kernel would grant this `mmap`: tries the same mapping in the supervisor.
 fn mappable(call: &Notification) -> bool {
     let [_, bytes, protection, flags, descriptor, offset] = call.args;
     let file = if flags & MAP_ANONYMOUS == 0 {
@@ -347,6 +349,7 @@ fn mappable(call: &Notification) -> bool {
     sys::memory::try_map(bytes, protection, elsewhere, file.as_ref(), offset).is_ok()
 }
 
+/// `bytes` in whole pages; `None` for 0 and for more than the address space.
 pub(crate) fn round_up(bytes: u64) -> Option<u64> {
     bytes.checked_next_multiple_of(PAGE).filter(|&bytes| bytes > 0 && bytes <= ADDRESS_TOP)
 }

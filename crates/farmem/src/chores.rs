@@ -1,5 +1,5 @@
-//! What is done for every process from time to time: looking after it, looking at its memory, and
-//! looking for pages that came unseen.
+//! Periodic work for every process: looking after it, sampling its memory, and scanning for pages
+//! that came without a fault.
 //!
 //! ```text
 //! tick -> so many chores -> one at a time, a millisecond apart at least -> next tick
@@ -27,7 +27,7 @@ pub(crate) struct Chores {
 }
 
 impl Chores {
-    /// A tick, with so many managed processes and so many images.
+    /// Begins a tick: sets how many chores of each kind are due, at most one per process or image.
     pub(crate) fn begin(&mut self, processes: usize, images: usize) {
         self.to_tend = processes.min(CHORES_MAX);
         self.to_look_at = images.min(CHORES_MAX);
@@ -40,7 +40,7 @@ impl Chores {
     }
 }
 
-// Whether the thread is inside munmap or mremap.
+// Whether a thread may be inside `munmap` or `mremap`.
 fn unmaps(tid: u32) -> bool {
     let call = std::fs::read_to_string(format!("/proc/{tid}/syscall")).unwrap_or_default();
     let running = call.starts_with("running");
@@ -54,8 +54,8 @@ fn is_stopped(tgid: u32, tid: u32) -> bool {
     state.starts_with(['t', 'T'])
 }
 
-// The exit status of the first thread of a process, if it has ended and only the helper goes on.
-// The kernel takes the status of a process from its last thread.
+// The exit status of a process of which only the helper still runs; `None` if other threads do. The
+// kernel takes the status of a process from its last thread.
 fn alone(tgid: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{tgid}/task/{tgid}/stat")).ok()?;
     let status = zombie_status(&stat)?;
@@ -63,7 +63,7 @@ fn alone(tgid: u32) -> Option<u64> {
     (tasks.count() == 2).then_some(status)
 }
 
-// The exit status in the line of a thread that has ended: the last of 52 fields, as wait has it.
+// The exit status of a zombie: the last of 52 fields of its `stat`. `None` if it has not ended.
 fn zombie_status(stat: &str) -> Option<u64> {
     let (_, rest) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_whitespace().collect();

@@ -1,4 +1,4 @@
-//! What a run is to be, as plain data.
+//! The configuration of a run, as plain data.
 
 use std::ffi::OsString;
 
@@ -20,8 +20,7 @@ pub enum TrapKind {
 }
 
 impl TrapKind {
-    /// The smallest budget that a share of memory is: one instruction may need several pages at
-    /// once.
+    /// The least budget of a share of memory: one instruction may need several pages at once.
     pub(crate) const fn budget_min(self) -> Pages {
         match self {
             Self::Bpf => BPF_BUDGET_MIN,
@@ -29,7 +28,7 @@ impl TrapKind {
         }
     }
 
-    /// The name users know it by.
+    /// The name that users know the trap by.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -57,11 +56,11 @@ pub struct Tier {
     pub name: String,
     /// Local memory for pages of this tier; `None` for no limit.
     pub local: Option<LocalSize>,
-    /// What lies between.
+    /// The link between local and far memory.
     pub link: LinkConfig,
 }
 
-/// A run.
+/// The configuration of one run.
 #[derive(Debug, Clone)]
 pub struct RunConfig {
     /// The program and its arguments.
@@ -76,16 +75,15 @@ pub struct RunConfig {
     pub processor: Option<usize>,
     /// Tiers, at least one and at most eight.
     pub tiers: Vec<Tier>,
-    /// What a fraction of local memory is a fraction of; `None` for the memory in use at each
-    /// moment.
+    /// The memory that fractions in `tiers` relate to; `None` for the memory in use at each moment.
     pub of: Option<Bytes>,
-    /// Who shares a budget.
+    /// Which processes share a budget.
     pub scope: BudgetScope,
-    /// In which order pages become remote.
+    /// Decides which page leaves next.
     pub policy: PolicyKind,
-    /// What is fetched ahead of use.
+    /// Which pages are fetched ahead of use.
     pub prefetch: Prefetch,
-    /// Pages that are leaving at a time, at most; `None` for [`batch`] alone.
+    /// The most pages on their way out at a time; `None` for [`batch`] alone.
     pub in_flight: Option<u64>,
     /// Which pages use the link when they leave; frames of others are free at once. Pages that are
     /// far for real are sent if they have changed.
@@ -123,8 +121,8 @@ pub const BPF_DELAY_MAX_NS: u64 = 1_000_000;
 const BATCH_MAX: u64 = 120;
 
 impl RunConfig {
-    /// The smallest budget of local memory that the trap holds, if a share of the memory is to be
-    /// far in some tier: a share of less memory than that is all of it.
+    /// The smallest budget to which a share of memory is rounded up, where a tier has a share of
+    /// the memory in use; `None` where none has. A share of less memory than that is all of it.
     pub(crate) fn share_min(&self) -> Option<Bytes> {
         let is_share = |tier: &Tier| match tier.local {
             Some(LocalSize::Fraction(share)) => share != Fraction::ONE,
@@ -134,14 +132,14 @@ impl RunConfig {
         any.then(|| Bytes::new(self.trap.budget_min().get() * PAGE_BYTES))
     }
 
-    /// Pages that are leaving at a time, for a budget of `limit` pages.
+    /// How many pages may be on their way out at a time, for a budget of `limit` pages.
     #[must_use]
     pub fn batch(&self, limit: u64) -> u64 {
         batch(limit).min(self.in_flight.unwrap_or(u64::MAX)).max(1)
     }
 }
 
-/// [`RunConfig::batch`].
+/// [`RunConfig::batch`] without the limit of `in_flight`.
 #[must_use]
 pub fn batch(limit: u64) -> u64 {
     // Enough for the faults of some 50 µs, in which the supervisor answers.
@@ -149,7 +147,7 @@ pub fn batch(limit: u64) -> u64 {
     (limit / 32).max(least).clamp(1, BATCH_MAX)
 }
 
-/// A tier's name as it travels in a register: its bytes, first byte lowest, at most eight.
+/// A tier's name as a register holds it: its first eight bytes, the first one lowest.
 #[must_use]
 pub fn pack_name(name: &str) -> u64 {
     name.bytes().take(8).rev().fold(0, |packed, byte| packed << 8 | u64::from(byte))

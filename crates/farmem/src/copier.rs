@@ -1,11 +1,11 @@
-//! The thread that copies what of one memory file is to be in another, a piece at a time.
+//! The thread that copies ranges of one memory file to another, a piece at a time.
 //!
 //! ```text
 //! supervisor -> piece -> copier: copy -> done, bell -> supervisor
 //! ```
 //!
-//! A piece has one owner: the copier, from when it is sent until it is done. What the supervisor
-//! must know of a page of it meanwhile it keeps (`copy`), so that it never waits for the copier.
+//! A piece has one owner: the copier, from when it is sent until it is done. The supervisor keeps
+//! what it must know of a page of that piece (`copy`), so that it never waits for the copier.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -14,12 +14,12 @@ use std::thread::JoinHandle;
 use sys::event::Waker;
 use sys::memory::MemoryFile;
 
-/// Memory of this size is given back by a thread of its own: some milliseconds.
+/// Memory of this size takes milliseconds to free, so a thread of its own frees it.
 const FREE_BYTES: u64 = 4 << 20;
 
 /// Ranges to be copied.
 pub(crate) struct Piece {
-    /// Of the copy that it is of.
+    /// The number of the copy that the piece belongs to.
     pub(crate) number: u64,
     pub(crate) source: Arc<MemoryFile>,
     pub(crate) target: Arc<MemoryFile>,
@@ -27,7 +27,7 @@ pub(crate) struct Piece {
 }
 
 impl Piece {
-    /// Copies it.
+    /// Copies the ranges from `source` to `target`.
     ///
     /// # Errors
     /// When memory runs out.
@@ -38,13 +38,13 @@ impl Piece {
     }
 }
 
-/// A piece that has been copied, or not.
+/// The outcome of copying a piece.
 pub(crate) struct Done {
     pub(crate) number: u64,
     pub(crate) result: Result<(), sys::Error>,
 }
 
-/// The thread; it ends when this is dropped.
+/// The copying thread; dropping this handle ends it.
 pub(crate) struct Copier {
     pieces: Option<Sender<Piece>>,
     done: Receiver<Done>,
@@ -53,7 +53,7 @@ pub(crate) struct Copier {
 }
 
 impl Copier {
-    /// Starts it.
+    /// Starts the thread.
     ///
     /// # Errors
     /// When the kernel is out of threads or descriptors.
@@ -83,15 +83,15 @@ impl Copier {
         &self.bell
     }
 
-    /// Has a piece copied after all that were sent before.
+    /// Queues a piece behind all that were sent before.
     pub(crate) fn send(&self, piece: Piece) {
         if let Some(pieces) = &self.pieces {
-            // It ends with this alone.
+            // The thread ends only when this handle is dropped.
             let _ended = pieces.send(piece);
         }
     }
 
-    /// The next piece that is done.
+    /// The next outcome; `None` if no further piece is done.
     pub(crate) fn next(&self) -> Option<Done> {
         self.done.try_recv().ok()
     }
@@ -106,11 +106,11 @@ impl Drop for Copier {
     }
 }
 
-/// Gives memory back that nobody else uses any more; much of it by and by.
+/// Frees memory that is no longer used; in a thread of its own if it is large.
 pub(crate) fn free(memory: MemoryFile) {
     if memory.allocated_bytes().is_ok_and(|bytes| bytes >= FREE_BYTES) {
         let builder = std::thread::Builder::new().name("afar-free".to_owned());
-        // Without a thread it is done here.
+        // If no thread can be started, `memory` is freed here.
         let _no_thread = builder.spawn(move || drop(memory));
     }
 }

@@ -10,9 +10,9 @@
 //! * A thread of its own copies (`copier`); nobody waits for it but the child, and who frees much
 //!   that is still to be copied.
 //! * What the parent is about to change is copied before it may: a page that it touches, a range
-//!   that it frees. See `cut` for how it is kept from changing the rest. Of a page that the copier
-//!   has at that moment nobody knows whether it reads it before or after the change; so what was
-//!   there is kept, and written once the copier is done.
+//!   that it frees. See `cut` for how it is kept from changing the rest. A page that the copier has
+//!   at that moment may be read before or after the change; so its old contents are kept, and
+//!   written once the copier is done.
 //! * The copy has handles of its own on both memory files, so the parent may end meanwhile.
 
 mod steps;
@@ -31,12 +31,12 @@ use super::copier::{Copier, Piece};
 /// Bytes of a piece: some 100 µs.
 const PIECE: u64 = 256 << 10;
 
-/// Time between two steps of a thaw, at least.
+/// The least time between two steps of a thaw.
 pub(crate) const REST: Duration = Duration::from_micros(20);
 
 /// A copy under way.
 pub(crate) struct Copy {
-    /// Slot of the process that is copied, while it is there.
+    /// Slot of the process that is copied; `None` once it has ended.
     pub(crate) parent: Option<usize>,
     /// The process that gets the copy.
     pub(crate) child: u32,
@@ -44,17 +44,16 @@ pub(crate) struct Copy {
     source: Arc<MemoryFile>,
     target: Arc<MemoryFile>,
     todo: Todo,
-    /// The piece that the copier has.
+    /// The ranges of the piece that the copier has.
     away: Vec<(u64, u64)>,
-    /// Pages of it that may have changed since, as they were; none where there was nothing.
+    /// Pages of that piece that may change meanwhile, with their old contents; `None` for a hole.
     kept: Vec<(u64, Option<Vec<u8>>)>,
-    /// What somebody waits for.
+    /// The range that a thread waits for.
     wanted: Option<(u64, u64)>,
 }
 
 impl Copy {
-    /// Begins to copy the managed memory of `parent` to what its child `child` has of it. No other
-    /// copy has this `number`.
+    /// A copy of the managed memory of `parent` to its child `child`, with a unique `number`.
     pub(crate) fn new(parent: &Arena, child: &Arena, number: u64) -> Result<Self, RunError> {
         let (source, target) = (parent.memory.share()?, child.memory.share()?);
         let parent = Some(parent.slot);
@@ -82,7 +81,7 @@ impl Copy {
         }
     }
 
-    /// Nothing of a range is to be copied any more.
+    /// Takes a range out of what is to be copied.
     pub(crate) fn skip(&mut self, start: u64, end: u64) {
         self.todo.remove(start, end);
     }
@@ -97,7 +96,7 @@ impl Copy {
         Ok(())
     }
 
-    // Keeps what the copier has of a range.
+    // Keeps the old contents of those pages of a range that the copier has.
     fn keep(&mut self, start: u64, end: u64) -> Result<(), RunError> {
         for &(first, last) in &self.away {
             let mut page = first.max(start);
@@ -114,7 +113,7 @@ impl Copy {
         Ok(())
     }
 
-    // The next piece, if there is one; it is away then.
+    // The next piece, which is then the copier's; `None` if nothing is left to copy.
     fn next_piece(&mut self) -> Result<Option<Piece>, RunError> {
         let mut left = PIECE;
         while let Some((start, end)) = self.next_left(left) {
@@ -131,7 +130,7 @@ impl Copy {
         Ok((!self.away.is_empty()).then_some(piece))
     }
 
-    // Where to look for the rest of a piece that lacks so many bytes: first where somebody waits.
+    // The next range for a piece that lacks `bytes`, first where a thread waits. `None` at the end.
     fn next_left(&self, bytes: u64) -> Option<(u64, u64)> {
         let behind = self.away.last().map_or(0, |&(_, end)| end);
         let first = self.wanted.and_then(|(start, wanted_end)| {
@@ -142,7 +141,7 @@ impl Copy {
         next.filter(|_| bytes > 0)
     }
 
-    // The copier is done with its piece; answers what that was.
+    // Writes the kept pages after the copier is done with its piece. Returns the piece's ranges.
     fn settle(&mut self) -> Result<Vec<(u64, u64)>, RunError> {
         for (page, bytes) in std::mem::take(&mut self.kept) {
             match bytes {
@@ -160,9 +159,9 @@ impl Copy {
 #[derive(Default)]
 pub(crate) struct Copies {
     under_way: Vec<Copy>,
-    /// From the first one on.
+    /// Started with the first copy.
     copier: Option<Copier>,
-    /// Slots of processes whose copies are over, and whose memory is not yet as it was before.
+    /// Slots of processes whose copies are over but whose memory still thaws.
     pub(crate) thawing: Vec<usize>,
 }
 
@@ -171,7 +170,7 @@ impl Copies {
         self.under_way.push(copy);
     }
 
-    /// The copier's bell has been heard.
+    /// Resets the copier's bell.
     pub(crate) fn acknowledge(&self) {
         self.copier.iter().for_each(|copier| copier.bell().acknowledge());
     }

@@ -1,4 +1,4 @@
-//! One cut of a process's memory, as its child is to see it.
+//! A cut: a process's memory as of one moment, as its child is to see it.
 //!
 //! ```text
 //! fork call held -> drop every page, faults are reported -> nobody can touch anything any more
@@ -39,12 +39,12 @@ const CLONE_VM: u64 = 0x100;
 const MAP_FIXED: u64 = 0x10;
 const MREMAP_FIXED: u64 = 2;
 const RANGES_MAX: usize = WORDS_MAX / 2 - 1;
-/// Memory in use that is frozen, or thawed, at a time: 0.3 ms if every page of it is mapped.
+/// How much memory in use is frozen, or thawed, at a time: 0.3 ms if every page of it is mapped.
 const PORTION_BYTES: u64 = 8 << 20;
 // Ticks after which a fork that the kernel has not reported is looked at, and given up.
 const TICKS_LOOK: u32 = 2;
 const TICKS_MAX: u32 = 20;
-/// Pages that are copied sooner than they are frozen.
+/// So few pages are copied sooner than they are frozen.
 const PAGES_FEW: u64 = 2048;
 
 /// How far a cut is.
@@ -52,9 +52,9 @@ const PAGES_FEW: u64 = 2048;
 pub(crate) enum Phase {
     /// Some pages may still be mapped.
     Freezing,
-    /// No page is. The child is not there yet.
+    /// No page is mapped. The child does not exist yet.
     Frozen,
-    /// The child is there; pages are copied and mapped again (`thaw`).
+    /// The child exists; pages are copied and mapped again (`thaw`).
     Copying,
 }
 
@@ -63,7 +63,7 @@ pub(crate) enum Phase {
 pub(crate) enum Purpose {
     /// A child is to see the memory as it is at one moment.
     Fork,
-    /// A region is to leave its place, which stays.
+    /// A region is to move, and its old place stays mapped and empty.
     Move(Move),
 }
 
@@ -71,26 +71,26 @@ pub(crate) enum Purpose {
 #[derive(Debug)]
 pub(crate) struct Cut {
     pub(crate) purpose: Purpose,
-    /// What is frozen, still.
+    /// Ranges that are still frozen.
     pub(crate) ranges: VecDeque<(u64, u64)>,
-    /// The thread that forks.
+    /// The thread that forks, or moves memory.
     pub(crate) thread: u32,
-    /// Its call, as long as it is held.
+    /// The fork call of that thread, while the supervisor holds it.
     pub(crate) call: Option<u64>,
     pub(crate) phase: Phase,
     /// The copy is over.
     pub(crate) thaws: bool,
-    /// Ranges that the helper has not been told of.
+    /// Ranges that the helper has no command for yet.
     untold: VecDeque<(u64, u64)>,
-    /// The helper has a command that it has not answered.
+    /// The helper works on a command.
     is_told: bool,
     /// Faults that wait.
     pub(crate) held: Vec<Touch>,
     ticks: u32,
 }
 
-/// Takes the next portion off what is left, from its start: ranges with [`PORTION_BYTES`] that may
-/// be in use, and what lies between and behind. `next_used` finds the first byte in use of a range.
+/// Takes the next portion off the start of `left`: [`PORTION_BYTES`] that may be in use, and unused
+/// memory between and behind them. `next_used` finds the first byte in use of a range.
 pub(crate) fn take_portion(
     left: &mut VecDeque<(u64, u64)>,
     next_used: impl Fn(u64, u64) -> Option<u64>,
@@ -118,7 +118,7 @@ pub(crate) fn take_portion(
     portion
 }
 
-// What a call may free of the memory there is.
+// The ranges (start, bytes) that a system call may free; (0, 0) for none.
 fn freed(call: &Notification) -> [(u64, u64); 2] {
     let [start, bytes, third, flags, to, _] = call.args;
     let none = (0, 0);

@@ -1,4 +1,4 @@
-//! Forks of threads that something else traces: a debugger, strace.
+//! Forks of threads that another tracer has: a debugger, strace.
 //!
 //! ```text
 //! fork call held -> a jump written behind it -> call answered, not made
@@ -21,30 +21,30 @@ use sys::remote::Remote;
 
 const EPERM: i64 = 1;
 const EAGAIN: i64 = 11;
-/// jmp [rip]; the address follows.
+/// `jmp [rip]`; the target address follows.
 const JUMP: [u8; 14] = [0xff, 0x25, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-/// Ticks that a child may wait whose parent nobody knows.
+/// Ticks that a child may wait whose parent is unknown.
 const TICKS_MAX: u32 = 5;
 
-/// How a fork is had under control.
+/// How the supervisor controls a fork.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
     /// The thread is followed by ptrace.
     Followed,
-    /// It forks in our object. Its call, once it has forked and until it goes on.
+    /// The thread forks in our object. Holds its call after the fork, until the thread goes on.
     Inside(Option<u64>),
 }
 
-/// A thread that is sent to our object to fork.
+/// A thread that is sent to our object, where it forks.
 pub(crate) struct Detour {
     remote: Remote,
     thread: u32,
-    /// The program's instructions behind its call; none if they are back in their place.
+    /// The program's instructions behind its call; `None` once they are restored.
     replaced: Option<[u8; JUMP.len()]>,
     behind: u64,
 }
 
-// The numbers of a thread, from our namespace to its own.
+// The ids of a thread in each PID namespace, from ours to its own.
 fn numbers(tid: u32) -> Vec<u32> {
     let status = std::fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
     let listed = status.lines().find_map(|line| line.strip_prefix("NSpid:")).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Which process makes a call, what is known of it, and who acts on the call.
+//! Which process makes a call, what is known of that process, and which module handles the call.
 //!
 //! ```text
 //! call -> process -> a new image? -> first call for memory: inject
@@ -20,11 +20,11 @@ use sys::nr;
 const EINVAL: i64 = 22;
 const EPERM: i64 = 1;
 const CLONE_VM: u64 = 0x100;
-/// What a `process_madvise` names at most.
+/// The longest list of ranges of a `process_madvise`, in bytes.
 const RANGES_BYTES: u64 = 16 << 10;
 
 impl Supervisor<'_> {
-    /// Acts on one system call.
+    /// Dispatches one system call.
     pub(crate) fn call(&mut self, call: Notification) -> Result<(), RunError> {
         let Some(tgid) = self.process_of(call.tid) else {
             return Ok(self.kernel.listener.proceed(call.id)?);
@@ -70,14 +70,14 @@ impl Supervisor<'_> {
         Ok(self.kernel.listener.proceed(call.id)?)
     }
 
-    // By the kernel's number of the thread, which nobody can choose.
+    // Decided by the kernel's number of the thread, which no program can choose.
     fn is_helper(&self, tgid: u32, tid: u32) -> bool {
         let slot = self.people.slots.get(&tgid).copied();
         slot.and_then(|slot| self.people.arenas[slot].as_ref())
             .is_some_and(|arena| arena.helper.thread == tid)
     }
 
-    // A call of a process whose memory is managed in `slot`.
+    // Dispatches a call of a process whose memory is managed in `slot`.
     fn act(&mut self, slot: usize, tgid: u32, call: &Notification) -> Result<(), RunError> {
         if let Some(arena) = self.people.arenas[slot].as_mut() {
             // Whatever this thread unmapped before is unmapped by now.
@@ -119,7 +119,7 @@ impl Supervisor<'_> {
         }
     }
 
-    // Whether what the supervisor reads of the program for this call is here.
+    // Whether the memory that the supervisor reads for this call is local; fetches it if not.
     fn operands_are_here(&mut self, slot: usize, call: &Notification) -> bool {
         const WORDS: u64 = 32;
         let [_, second, third, fourth, ..] = call.args;
@@ -133,6 +133,7 @@ impl Supervisor<'_> {
         self.is_here(slot, start, bytes)
     }
 
+    // Dispatches a call of our object in the program: a `prctl` with a number of `protocol`.
     fn own_call(&mut self, tgid: u32, call: &Notification) -> Result<(), RunError> {
         match call.args[1] {
             protocol::INJECTED => self.fill(tgid, call),
@@ -148,7 +149,7 @@ impl Supervisor<'_> {
         }
     }
 
-    // A call of the 32-bit interface: such a program cannot be managed.
+    // Handles a call of the 32-bit interface, whose programs cannot be managed.
     fn foreign_call(&mut self, tgid: u32, call: &Notification) -> Result<(), RunError> {
         match call.nr.unsigned_abs() {
             nr::foreign::EXIT_GROUP => self.leaves(tgid),
@@ -160,7 +161,7 @@ impl Supervisor<'_> {
         Ok(self.kernel.listener.proceed(call.id)?)
     }
 
-    // The process is about to end: what it has now is the last that can be seen of it.
+    // Samples a process that is about to end: its memory cannot be seen later.
     fn leaves(&mut self, tgid: u32) {
         self.sample(tgid);
         if self.people.slots.contains_key(&tgid) {
@@ -170,7 +171,7 @@ impl Supervisor<'_> {
         self.programs.images.end(tgid);
     }
 
-    /// Looks at the memory of a process.
+    /// Samples the memory of a process. Returns false if it has none any more.
     pub(crate) fn sample(&mut self, tgid: u32) -> bool {
         let slot = self.people.slots.get(&tgid).copied();
         if let Some(slot) = slot {
@@ -178,7 +179,7 @@ impl Supervisor<'_> {
         }
         let arena = slot.and_then(|slot| self.people.arenas[slot].as_ref());
         if arena.is_none() && self.programs.images.is_managed(tgid) {
-            // Its helper has ended, and it is ending: what it has of its arena is still managed.
+            // The helper has ended and the process ends: its arena still counts as managed.
             return super::images::has_memory(tgid);
         }
         let mapped = arena.map(|arena| {
@@ -189,7 +190,7 @@ impl Supervisor<'_> {
         self.programs.images.sample(tgid, mapped)
     }
 
-    /// The process that thread `tid` belongs to.
+    /// The process that thread `tid` belongs to; `None` if the thread is gone.
     fn process_of(&mut self, tid: u32) -> Option<u32> {
         if let Some(&tgid) = self.people.processes.get(&tid)
             && sys::process::is_thread_of(tid, tgid)
@@ -206,7 +207,7 @@ impl Supervisor<'_> {
         Some(tgid)
     }
 
-    // The slot in which the memory of a process is managed, if it is; `tid` is one of its threads.
+    // The slot of the memory that thread `tid` of `tgid` uses; `None` if it is not managed.
     fn owner(&mut self, tgid: u32, tid: u32) -> Option<usize> {
         if let Some(&slot) = self.people.slots.get(&tgid) {
             // The helper dies when its process executes another program, and its socket closes
@@ -220,7 +221,7 @@ impl Supervisor<'_> {
             Known::Lodger(other) => other,
         };
         let slot = self.people.slots.get(&owner).copied();
-        // Of a process that is killed any thread may be the first to end.
+        // When a process is killed, any of its threads may end first.
         if slot.is_none() && self.programs.images.is_managed(owner) && !is_killed(tid) {
             self.programs.images.unmanaged(owner, Reason::new("its helper has ended"));
             self.books.totals.lost("a helper ended before its program", 1);
@@ -230,7 +231,7 @@ impl Supervisor<'_> {
         })
     }
 
-    /// The helper of a process asks for the device by which it makes its userfaultfd.
+    /// Gives a helper the device by which it makes its userfaultfd.
     fn give_device(&self, tgid: u32, call: &Notification) -> Result<(), RunError> {
         let given = self.programs.device.as_ref().filter(|_| self.is_helper(tgid, call.tid));
         let number = given.and_then(|device| self.kernel.listener.add_fd(call.id, device).ok());
@@ -238,15 +239,15 @@ impl Supervisor<'_> {
     }
 }
 
-// Whether a thread has ended, or will without another instruction of its program. The signal that
-// ends it is pending until the thread takes it, and then the thread is on its way out.
+// Whether a thread has ended, or ends before its next instruction: a fatal signal is pending until
+// the thread takes it, and then the thread is exiting.
 fn is_killed(tid: u32) -> bool {
     let read = |file: &str| std::fs::read_to_string(format!("/proc/{tid}/{file}"));
     let is_pending = || read("status").map_or(true, |status| is_kill_pending(&status));
     is_pending() || read("stat").map_or(true, |stat| is_exiting(&stat))
 }
 
-// proc_pid_stat(5): the flags are the ninth field; a name may hold anything.
+// Whether the thread of this `stat` is exiting: flags are the ninth field (proc_pid_stat(5)).
 fn is_exiting(stat: &str) -> bool {
     // include/linux/sched.h.
     const PF_EXITING: u64 = 0x4;

@@ -1,30 +1,29 @@
 //! When faults end.
 //!
-//! The trap logs a fetch before the kernel maps its page, and times its end afterwards, beside the
-//! entry. Residency has the entry at once; how long the fetch took is told when it is known, in the
-//! order of the log.
+//! The trap logs a fetch before the kernel maps its page, and writes the time of its end later,
+//! beside the entry. Residency takes the entry at once; the duration is reported when it is known,
+//! in the order of the log.
 
 use std::collections::VecDeque;
 
 use super::shared::{FaultEvent, FaultKind, Tables};
 
-/// How long after its requested end a fetch's end is waited for: a thread may be stopped meanwhile,
-/// or ended.
+/// How long after its requested end a fetch's end is awaited: its thread may have stopped.
 const MISSED_NS: u64 = 20_000_000;
 
-/// Entries of the log whose end is not known, and those that came after them.
+/// Log entries whose end is not known yet, and those behind them.
 #[derive(Debug, Default)]
 pub(crate) struct Ends {
     waiting: VecDeque<(FaultEvent, u64)>,
 }
 
 impl Ends {
-    /// Takes an event, logged at `place` since the start.
+    /// Queues an event whose index in the log is `place`.
     pub(crate) fn push(&mut self, event: FaultEvent, place: u64) {
         self.waiting.push_back((event, place));
     }
 
-    /// The next event, if its end is known, or is not to be known: then no time was measured.
+    /// The next event, once its end is known or will never be: then no time was measured.
     pub(crate) fn pop(&mut self, tables: &Tables, now_ns: u64) -> Option<FaultEvent> {
         let &(event, place) = self.waiting.front()?;
         let is_open = event.kind == FaultKind::Fetch

@@ -12,16 +12,16 @@ pub enum RunError {
     /// There is no such program.
     #[error("run {0}: no such program; check the name or give its path")]
     NotFound(String),
-    /// It may not be executed.
+    /// The program may not be executed.
     #[error("run {0}: not executable; check its permissions")]
     NotExecutable(String),
     /// A system-call filter with a listener is in force already; there can be only one.
     #[error("run {0}: already under a system-call supervisor; afar cannot run inside afar")]
     Nested(String),
-    /// It could not be started for another reason.
+    /// The program could not be started for another reason.
     #[error("run {0}: {1}")]
     NotStarted(String, #[source] io::Error),
-    /// A signal ended it before it began.
+    /// A signal ended the process before the program began.
     #[error("run {0}: killed by signal {1} before it began")]
     Killed(String, i32),
     /// The BPF trap failed.
@@ -49,23 +49,23 @@ pub enum RunError {
          quota), or more --local"
     )]
     BladeFull(u32),
-    /// The blade has not what it had acknowledged.
+    /// The blade has lost a page that it had acknowledged.
     #[error("the page at {address:#x} of process {tgid}: {lost}; the program was ended")]
     BladeLost {
-        /// Whose page it is.
+        /// The process whose page it is.
         tgid: u32,
-        /// Where it is.
+        /// The page's address.
         address: u64,
-        /// What is there instead.
+        /// What the blade has instead.
         lost: paging::blade::Lost,
     },
-    /// Something was gone when it was needed.
+    /// A resource was gone when it was needed.
     #[error("{0} is gone")]
     Lost(&'static str),
 }
 
 impl RunError {
-    /// Of a program with this name that could not be started.
+    /// The error of a program of this name that could not be started.
     #[must_use]
     pub fn spawn(name: &OsStr, error: sys::process::SpawnError) -> Self {
         let name = name.to_string_lossy().into_owned();

@@ -1,9 +1,9 @@
 //! Threads that end under the userfaultfd trap.
 //!
-//! What the kernel writes then (`last_words`) does not wait for user space to bring a page: the
-//! write is lost, and the waiter hangs. So those pages are brought, and kept, before the thread is
-//! let go. The words of the C library lie together in its descriptor of the thread; others are
-//! known from the calls that name them.
+//! The kernel's writes at the end of a thread (`last_words`) do not wait for user space to bring a
+//! page: the write is lost, and a thread that waits for it hangs. So those pages are brought, and
+//! kept, before the thread goes on. The words of the C library lie together in its descriptor of
+//! the thread; others are known from the calls that name them.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -20,18 +20,18 @@ use super::last_words::{Cleared, Whose, own_number};
 use super::supervisor::Supervisor;
 use sys::nr;
 
-// Robust mutexes of one thread that are looked after.
+// The most words of robust mutexes that are brought for one thread.
 const HELD_MAX: usize = 256;
 
 impl Supervisor<'_> {
-    /// A thread is about to be made whose number the kernel will clear in memory under management.
+    /// Acts on a `clone` that makes a thread: notes the word that the kernel clears at its end.
     pub(crate) fn thread(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
         self.note_cleared(slot, Cleared::by_clone(&call.args));
         self.forking.starting.push((call.tid, slot, run_ns(call.tid)));
         Ok(self.kernel.listener.proceed(call.id)?)
     }
 
-    /// A thread names the word of memory under management that the kernel will clear at its end.
+    /// Acts on `set_tid_address`: notes the word that the kernel clears when the thread ends.
     pub(crate) fn names_word(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
         let whose = Whose::Thread(call.tid);
         if let Some(arena) = self.people.arenas[slot].as_mut() {
@@ -53,7 +53,7 @@ impl Supervisor<'_> {
 
     /// Whether a thread of the process in `slot` is making another.
     pub(crate) fn any_starts(&mut self, slot: usize) -> bool {
-        // Time on a processor, more than it takes.
+        // More processor time than starting a thread takes.
         const START_MAX_NS: u64 = 1_000_000;
         self.forking.starting.retain(|&(tid, _, before)| {
             let call = std::fs::read_to_string(format!("/proc/{tid}/syscall")).unwrap_or_default();
@@ -63,9 +63,9 @@ impl Supervisor<'_> {
         self.forking.starting.iter().any(|&(_, owner, _)| owner == slot)
     }
 
-    /// A thread is about to end. It waits for pages of its last words that are on their way, and
-    /// for the helper to have unmapped those that it is about to: a page that is kept before would
-    /// still go.
+    /// Acts on `exit`: keeps the pages of the thread's last words resident. The thread waits for
+    /// those that are on their way, and for the helper to have unmapped those that it is about to:
+    /// a page that is kept before would still go.
     pub(crate) fn exit(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
         let words = match self.last_words(slot, call.tid) {
             Ok(words) => words,
@@ -94,7 +94,7 @@ impl Supervisor<'_> {
         cell.is_some_and(|cell| Word(cell.load(Ordering::Acquire)).state() == State::Fetching)
     }
 
-    // Addresses that the kernel will write to; or what is to be brought before they are known.
+    // The addresses that the kernel will write to; or, as the error, pages to bring first.
     fn last_words(&self, slot: usize, tid: u32) -> Result<Vec<u64>, Vec<u64>> {
         let Some(arena) = &self.people.arenas[slot] else { return Ok(Vec::new()) };
         let Ok(head) = sys::process::robust_list(tid) else { return Ok(Vec::new()) };
@@ -106,7 +106,7 @@ impl Supervisor<'_> {
             return Err(away);
         }
         let other = File::open(format!("/proc/{tid}/mem"));
-        // Never managed memory by way of the process: it might fault, and wait for us.
+        // Managed memory is never read through the process: that might fault, and wait for us.
         let read = |address: u64| {
             let mut bytes = [0_u8; 8];
             if arena.space.regions.manages(address) {
@@ -134,13 +134,14 @@ impl Supervisor<'_> {
         Ok(words)
     }
 
-    // Whether a page is far for real, or on its way from there: nobody can read it now.
+    // Whether a page is on a blade, or on its way from there, so that it cannot be read now.
     fn is_away(&self, slot: usize, address: u64) -> bool {
         let word = self.kernel.tables.pages.word(slot, address).filter(|_| self.is_far());
         let state = word.map(|word| Word(word.load(Ordering::Acquire)).state());
         matches!(state, Some(State::Remote | State::Fetching))
     }
 
+    // Makes a page local and pins it until thread `tid` has ended.
     fn hold(&mut self, slot: usize, tid: u32, address: u64) {
         let Some(arena) = self.people.arenas[slot].as_mut() else {
             return;
@@ -148,7 +149,7 @@ impl Supervisor<'_> {
         let Some(cell) = self.kernel.tables.pages.word(slot, address) else { return };
         let mut word = Word(cell.load(Ordering::Acquire));
         let has_come = |state| match state {
-            // Static data are there before anybody touches them.
+            // Static data are in the file before any touch.
             State::Absent => {
                 let start = address / PAGE * PAGE;
                 !matches!(arena.memory.next_data(start, start + PAGE), Ok(Some(_)))
@@ -196,7 +197,7 @@ impl Supervisor<'_> {
         })
     }
 
-    /// Lets go of what was held for threads that have ended.
+    /// Unpins pages that were held for threads that have ended.
     pub(crate) fn forget_exits(&mut self) {
         let arenas = &mut self.people.arenas;
         self.faults.exiting.retain(|&(tid, slot, address): &(u32, usize, u64)| {
@@ -211,7 +212,7 @@ impl Supervisor<'_> {
     }
 }
 
-// How long a thread has been on a processor.
+// The processor time of a thread, in nanoseconds.
 fn run_ns(tid: u32) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{tid}/schedstat")).unwrap_or_default();
     text.split(' ').next().and_then(|first| first.parse().ok()).unwrap_or(0)

@@ -1,4 +1,4 @@
-//! Memory that is far for real: pages leave for a blade, and come back from it.
+//! Memory on a blade: pages leave for it, and come back from it.
 //!
 //! ```text
 //! unmapped ─► read from the memory file ─► blade ─► acknowledged ─► frame needed: far
@@ -53,30 +53,30 @@ use paging::print::PrintKey;
 
 use super::userfault_trap::Touch;
 
-/// Where a page is that somebody needs.
+/// Where a page is that is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Brought {
-    /// Here, or nowhere yet.
+    /// Local, or never used.
     Here,
     /// On its way.
     Comes,
-    /// It is to come once a frame is free.
+    /// Not requested before a frame is free.
     NoFrame,
 }
 
 /// A page on its way in.
 #[derive(Debug, Clone, Copy)]
 struct Coming {
-    /// What it is needed for.
+    /// The fault that needs the page.
     touch: Touch,
     wanted: Wanted,
-    /// The first that came to wait for a page that is fetched ahead.
+    /// The first fault that waits for this page, if it was fetched ahead.
     joined: Option<Touch>,
-    /// Threads that asked for it from the trap, and that userfaultfd has not reported yet.
+    /// How many threads asked for it from the trap and are not reported by userfaultfd yet.
     asked: u32,
 }
 
-/// A blade, and what is there.
+/// A blade, and which pages it has.
 pub(crate) struct Far {
     pub(crate) blade: Box<dyn Blade>,
     pub(crate) places: Places,
@@ -84,7 +84,7 @@ pub(crate) struct Far {
     pub(crate) order: Option<FetchOrder>,
     /// The key of fingerprints of pages.
     key: PrintKey,
-    /// Pages need not be sent: no answer will say that their frames can be had.
+    /// Some pages need not be sent, so no acknowledgement will say that their frames are free.
     has_held: bool,
     /// Pages on their way out.
     leavers: Leavers,
@@ -107,47 +107,46 @@ impl Far {
         }
     }
 
-    /// How long it is until the blade is to be asked though it has not rung.
+    /// How long until the blade is to be polled though it has not rung; `None` without a deadline.
     fn due(deadline_ns: Option<u64>) -> Option<Duration> {
         let now_ns = sys::clock::monotonic_ns();
         deadline_ns.map(|at| Duration::from_nanos(at.saturating_sub(now_ns)))
     }
 
-    /// Whether frames can be had that nobody has looked at, because their pages were not sent.
+    /// Whether pages that need not be sent have freed frames that were not looked at.
     pub(crate) const fn has_held(&self) -> bool {
         self.has_held
     }
 
-    /// Frames that can be had are looked at from here on.
+    /// Resets `has_held`: the caller looks at those frames.
     pub(crate) const fn look(&mut self) {
         self.has_held = false;
     }
 
+    // The page at `address` if it is on its way in.
     fn coming_to(&mut self, slot: usize, address: u64) -> Option<&mut Coming> {
         let token = self.places.awaited((slot, address / PAGE_BYTES as u64))?;
         self.coming.get_mut(&token)
     }
 
-    /// A thread has asked for a page from the trap. Whether it is on its way.
+    /// Notes that a thread asked for a page from the trap. Returns whether the page is on its way.
     pub(crate) fn asked(&mut self, slot: usize, address: u64) -> bool {
         let coming = self.coming_to(slot, address);
         coming.map(|coming| coming.asked += 1).is_some()
     }
 
-    /// Userfaultfd reports a fault. Whether its thread has asked for the page already, and waits
-    /// for it.
+    /// Userfaultfd reports a fault. Returns whether its thread has asked already, and waits.
     pub(crate) fn has_asked(&mut self, slot: usize, address: u64) -> bool {
         let coming = self.coming_to(slot, address).filter(|coming| coming.asked > 0);
         coming.map(|coming| coming.asked -= 1).is_some()
     }
 
-    /// A page that a thread waited for has come after so long.
+    /// Notes that a page came `ns` after a thread began to wait for it.
     pub(crate) fn took(&mut self, ns: u64) {
         self.patience.fetched(ns);
     }
 
-    /// A thread waits for a page that is on its way. Whether it is the first to wait for one that
-    /// is fetched ahead.
+    /// A thread waits for a page on its way. Returns whether it is the first, of one fetched ahead.
     pub(crate) fn joins(&mut self, touch: Touch) -> bool {
         let coming = self.coming_to(touch.slot, touch.address);
         match coming.filter(|one| one.wanted == Wanted::Ahead && one.joined.is_none()) {
@@ -159,13 +158,13 @@ impl Far {
         }
     }
 
-    /// Pages of a budget on their way out of a tier, which have their frames.
+    /// How many pages of a budget and tier are on their way out and still have their frames.
     pub(crate) fn leaving_of(&self, budget: usize, tier: usize) -> u32 {
         self.leavers.count((budget, tier))
     }
 }
 
-/// What stands for the bytes of a page.
+/// A random key of page fingerprints, which nobody can know.
 // That nobody knows.
 pub(crate) fn new_key() -> PrintKey {
     let mut bytes = [0; PAGE_BYTES];
@@ -173,6 +172,7 @@ pub(crate) fn new_key() -> PrintKey {
     PrintKey::new(&bytes, sys::random::number())
 }
 
+// The checksum and the fingerprint of a page.
 fn content(bytes: &[u8; PAGE_BYTES], key: &PrintKey) -> Content {
     Content { sum: sum(bytes), print: key.print(bytes) }
 }

@@ -1,4 +1,4 @@
-//! Which system calls of the program the supervisor is asked about.
+//! Which system calls of the program notify the supervisor.
 //!
 //! Only calls that make, move, lock or free memory, or copy a process; and of those only the ones
 //! that may concern memory under management. Everything else, file mappings without an address and
@@ -25,7 +25,7 @@ const ENOSYS: u16 = 38;
 /// Registers memory with a userfaultfd, however that was opened.
 const UFFDIO_REGISTER: u64 = 0xc020_aa00;
 
-/// The filter. An `execve` with `mark` in its last argument is not asked about.
+/// Builds the filter. An `execve` with `mark` in its last argument does not notify.
 pub(crate) fn filter(trap: TrapKind, mark: u64) -> Filter {
     let mut blocks = blocks(mark);
     if trap == TrapKind::Userfault {
@@ -45,7 +45,7 @@ fn blocks(mark: u64) -> Vec<Block> {
         rules: others.iter().copied().chain([rule(0, managed, Verdict::Notify)]).collect(),
         otherwise: Verdict::Allow,
     };
-    // Whatever goes in one piece is looked at before: it may be memory that is not managed.
+    // Large ranges are sampled before they are unmapped: they may be memory that is not managed.
     let large = |test| rule(1, test, Verdict::Notify);
     let emptying = |hint| rule(3, Test::LowEquals(low(hint)), Verdict::Notify);
     let mut blocks = vec![
@@ -86,7 +86,7 @@ fn blocks(mark: u64) -> Vec<Block> {
         Block {
             nr: nr::CLONE,
             rules: vec![
-                // Where the kernel clears the new thread's number.
+                // The address at which the kernel clears the new thread's number.
                 rule(3, managed, Verdict::Notify),
                 rule(0, Test::AnyBit(CLONE_VM), Verdict::Allow),
             ],
@@ -107,7 +107,7 @@ fn blocks(mark: u64) -> Vec<Block> {
     blocks
 }
 
-// Calls that nothing is done about, but said.
+// Calls that only cause a warning.
 fn noticed() -> [Block; 3] {
     let test = Test::LowEquals(low(UFFDIO_REGISTER));
     let registers = Rule { argument: 1, test, verdict: Verdict::Notify };
@@ -118,11 +118,12 @@ fn noticed() -> [Block; 3] {
     [always(nr::IO_URING_SETUP), ioctl, unshare]
 }
 
+// Notifies of every call of this number.
 fn always(number: i64) -> Block {
     Block { nr: number, rules: vec![], otherwise: Verdict::Notify }
 }
 
-// An address that may be under management.
+// Holds for an address that may be under management.
 const fn managed() -> Test {
     assert!(ADDRESS_TOP.trailing_zeros() >= 32, "the high half decides");
     Test::NonZeroBelow(high(ADDRESS_TOP))
@@ -137,12 +138,11 @@ const fn low(value: u64) -> u32 {
     value as u32
 }
 
-/// What is of interest where memory is managed: locks, and the word that the kernel clears when
-/// the calling thread ends.
+/// Calls that lock managed memory, or name a word that the kernel clears at a thread's end.
 pub(crate) const AT_MANAGED: [i64; 4] = [nr::MLOCK, nr::MLOCK2, nr::MUNLOCK, nr::SET_TID_ADDRESS];
-/// What changes a thread's users, groups or capabilities: setuid, setgid, setreuid, setregid,
+/// Calls that change a thread's users, groups or capabilities: setuid, setgid, setreuid, setregid,
 /// setgroups, setresuid, setresgid, setfsuid, setfsgid, capset.
 pub(crate) const RIGHTS: [i64; 10] = [105, 106, 113, 114, 116, 117, 119, 122, 123, nr::CAPSET];
-/// Calls of the 32-bit interface that the supervisor is asked about.
+/// Calls of the 32-bit interface that notify.
 pub(crate) const FOREIGN: [u32; 3] =
     [nr::foreign::EXECVE, nr::foreign::EXIT_GROUP, nr::foreign::EXECVEAT];

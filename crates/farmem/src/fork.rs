@@ -1,4 +1,4 @@
-//! A process copies itself: the child gets its own memory before its first instruction.
+//! Forks: the child gets its own memory before its first instruction.
 //!
 //! ```text
 //! fork call held -> follow the caller -> cut -> let the kernel fork -> both stop
@@ -31,19 +31,19 @@ const SIGTRAP: i32 = 5;
 const SIGKILL: i32 = 9;
 const SIGSTOP: i32 = 19;
 const CLONE_CHILD_SETTID: u64 = 0x100_0000;
-/// Forks that failed because as many processes as can be were under management.
+/// Reported loss: forks that failed because the most processes that can be managed were.
 const REFUSED: &str = "too many processes at once: a fork was refused";
 
 /// A fork under way.
 pub(crate) struct Fork {
-    /// The thread that called; 0 when it has gone on.
+    /// The thread that forks; 0 once it has gone on.
     pub(crate) thread: u32,
     pub(crate) parent_slot: usize,
     pub(crate) way: Way,
     /// Where the kernel writes the child's number before the child has memory of its own, and what
     /// the parent has there.
     tid_word: Option<(u64, [u8; 4])>,
-    /// The child, once the kernel has told.
+    /// The child, once the kernel has reported it.
     pub(crate) child: Option<u32>,
     /// The child waits before its first instruction.
     pub(crate) born: bool,
@@ -62,28 +62,28 @@ struct Copying {
 // A child that runs our routine.
 struct Borrowed {
     slot: usize,
-    /// If it did not come by itself.
+    /// Its registers; `None` if it came by itself, after a detour.
     context: Option<Context>,
-    /// Its end of the socket, until it asks for it.
+    /// The child's end of the socket, until the child asks for it.
     far: Option<OwnedFd>,
     mappings: Vec<maps::Mapping>,
     absent: Vec<(u64, u64)>,
-    /// It was told to stop meanwhile.
+    /// A signal to stop (SIGSTOP) came meanwhile.
     stop: bool,
 }
 
 impl Fork {
-    // Its child has no arena yet.
+    // Whether the child has no arena yet.
     const fn has_no_slot(&self) -> bool {
         self.copying.is_none() && self.borrowed.is_none()
     }
 
-    /// Its child may run our routine.
+    /// Whether the child's memory is copied, so that it may run our routine.
     pub(crate) const fn is_copied(&self) -> bool {
         self.borrowed.is_some()
     }
 
-    // Its parent waits until it may go on.
+    // Whether the forking thread has stopped, and waits until it may go on.
     fn parent_waits(&self) -> bool {
         match self.way {
             Way::Followed => ptrace::message(self.thread).is_ok(),

@@ -1,4 +1,4 @@
-//! Programs come and go: greeting, readiness, replies of the helper, retirement.
+//! Processes begin and end: greeting, readiness, replies of the helper, retirement.
 
 use std::sync::atomic::Ordering;
 
@@ -30,7 +30,7 @@ const EPERM: i64 = 1;
 const EBUSY: i64 = 16;
 const EPROTO: i64 = 71;
 
-// The trap of the kernel sees a write to a protected page as a fault; userfaultfd does not.
+// The map of writes under userfaultfd; `None` for the BPF trap, whose faults show them.
 fn writes_of(arena: &Arena, trap: TrapKind) -> Option<PageMap> {
     let tracks = arena.fault.as_ref().is_some_and(Userfault::tracks_writes);
     let wanted = trap == TrapKind::Userfault && tracks;
@@ -38,9 +38,9 @@ fn writes_of(arena: &Arena, trap: TrapKind) -> Option<PageMap> {
 }
 
 impl Supervisor<'_> {
-    /// A program has just been executed and asks for its arena.
+    /// Answers the helper of a newly executed program, which asks for its arena.
     pub(crate) fn greet(&mut self, tgid: u32, call: &Notification) -> Result<(), RunError> {
-        // Only the helper of a process that was entered just now, which is no other thread's.
+        // Only the helper of a process that was injected just now may ask.
         if call.tid == tgid || self.people.slots.contains_key(&tgid) {
             return Ok(self.kernel.listener.answer(call.id, -EPERM)?);
         }
@@ -81,8 +81,7 @@ impl Supervisor<'_> {
         Ok(())
     }
 
-    /// Hands the program its descriptors, and says where in the memory file an address is and how
-    /// it enrols with the trap.
+    /// Gives the program its descriptors, and says how to enrol with the trap.
     pub(crate) fn introduce(
         &mut self,
         slot: usize,
@@ -97,14 +96,14 @@ impl Supervisor<'_> {
             self.kernel.listener.add_fd(call.id, &arena.memory).map(|memory| memory << 32 | socket)
         });
         let Ok(answer) = given else {
-            // It died meanwhile, or has no descriptor left.
+            // The process died meanwhile, or has no descriptor left.
             self.retire(slot);
             return Ok(self.kernel.listener.answer(call.id, -EBUSY)?);
         };
         let words = [0, 1, self.kernel.tables.proc(slot).enrol_address().load(Ordering::Acquire)];
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
         if arena.helper.socket.send(&bytes).is_err() {
-            // It died meanwhile.
+            // The process died meanwhile.
             self.retire(slot);
         }
         Ok(self.kernel.listener.answer(call.id, answer)?)
@@ -145,9 +144,9 @@ impl Supervisor<'_> {
         self.watch_helper(slot)
     }
 
-    /// Forgets the arena in `slot`: its process has ended or executes another program.
+    /// Frees the arena in `slot`: its process has ended or executes another program.
     pub(crate) fn retire(&mut self, slot: usize) {
-        // What it did since the last look still counts.
+        // Events of the process that are still in the log count.
         self.drain_events();
         self.depart_given();
         self.note_peak(slot);
@@ -171,7 +170,7 @@ impl Supervisor<'_> {
         self.books.totals.first_touch_count += direct;
         self.programs.images.fetched(arena.tgid, arena.fetch_count);
         proc.clear();
-        // Its frames go back to a budget that others draw on.
+        // Its frames return to the budget, which other processes may share.
         for (tier, residency) in arena.tiers.iter().enumerate() {
             let frames = residency.resident().get();
             self.kernel.tables.lane(arena.budget, tier).credit(frames.cast_signed());
@@ -191,7 +190,7 @@ impl Supervisor<'_> {
         self.update_budget(budget);
     }
 
-    /// Reads what the helper of `slot` has sent.
+    /// Acts on all messages of the helper of `slot`.
     pub(crate) fn next_replies(&mut self, slot: usize) {
         let mut bytes = [0_u8; WORDS_MAX * 8];
         loop {
@@ -228,6 +227,7 @@ impl Supervisor<'_> {
         }
     }
 
+    // Begins to manage a process whose helper has reported that it is ready.
     fn ready(&mut self, slot: usize, features: u64, fault: Option<Userfault>) {
         let Some(arena) = self.people.arenas[slot].as_mut() else {
             return;
@@ -271,13 +271,13 @@ impl Supervisor<'_> {
         }
         self.programs.images.managed(pid);
         self.notice_image(pid);
-        // A program that is killed soon is not looked at again.
+        // A program that is killed soon is not sampled again.
         self.sample(pid);
         let Some(arena) = &self.people.arenas[slot] else {
             return;
         };
         if self.config.trap == TrapKind::Bpf {
-            // Refused without the right to; said once, at the start.
+            // Refused without the privilege; warned of once, at the start.
             let _ordinary = sys::priority::make_urgent(helper);
         }
         let pieces = arena.space.regions.all();
@@ -289,7 +289,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Has the kernel keep track of a new range.
+    /// Registers a new range with the process's userfaultfd.
     pub(crate) fn watch(&self, slot: usize, start: u64, bytes: u64) {
         let Some(fault) = self.people.arenas[slot].as_ref().and_then(|arena| arena.fault.as_ref())
         else {
@@ -346,7 +346,7 @@ impl Supervisor<'_> {
         self.books.members.common().iter().map(build).collect()
     }
 
-    /// What a child of fork begins with.
+    /// The residency with which a child of fork begins.
     pub(crate) fn inherited(&self, parent: &Residency) -> Residency {
         match self.config.scope {
             BudgetScope::Process => parent.clone_for_fork(),
@@ -354,7 +354,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// A slot that nobody uses.
+    /// A free slot; `None` if all are used.
     pub(crate) fn free_slot(&self) -> Option<usize> {
         self.books.members.free_slot()
     }

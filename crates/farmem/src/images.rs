@@ -1,4 +1,4 @@
-//! Every process image of a run: whether its memory is managed, why not, and what it had.
+//! Every process image of a run: whether its memory is managed, why not, and its peaks.
 //!
 //! An image begins with an `exec`, or with the `fork` of another, and ends with the next `exec` of
 //! its process or with the process. Whether it is managed is decided for each anew, at its first
@@ -15,11 +15,11 @@ use sys::usage::name_of;
 /// What to do about memory that cannot be managed by the arena.
 const SWAP: &str = "run it with --engine swap";
 
-/// Less than this is not taken for memory that no look has seen: the kernel adds up what each
-/// processor has counted now and then only, and looks are moments.
+/// Bytes below which a difference does not count as memory that no sample has seen: the kernel adds
+/// up the counts of processors only now and then, and samples are moments.
 const MISSED_FROM: u64 = 4 << 20;
 
-/// What sets the kernel's mark of the peak back to what is there (`proc_pid_clear_refs(5)`).
+/// Written to `clear_refs`, resets the kernel's peak of resident memory (`proc_pid_clear_refs(5)`).
 const SET_PEAK_BACK: &str = "5";
 
 /// Why an image is not managed, and what would help.
@@ -35,7 +35,7 @@ impl Reason {
         Self { why: why.to_owned(), remedy: SWAP.to_owned() }
     }
 
-    /// The process cannot be read or written to.
+    /// The reason for a process that the supervisor may not read or write.
     pub(crate) fn out_of_reach(error: &sys::Error) -> Self {
         let remedy = "run afar as root, or grant it CAP_SYS_PTRACE, or run it with --engine swap";
         Self { why: error.to_string(), remedy: remedy.to_owned() }
@@ -44,7 +44,7 @@ impl Reason {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Standing {
-    /// It has not asked for memory yet.
+    /// The image has made no call for memory yet.
     Fresh,
     Managed,
     Unmanaged(Reason),
@@ -56,12 +56,12 @@ struct Sizes {
     anonymous: u64,
     file: u64,
     shared: u64,
-    /// The most that was resident at once.
+    /// The kernel's peak of resident memory.
     peak: u64,
 }
 
 impl Sizes {
-    // None for a process that is gone, or that has given up its memory.
+    // The sizes of process `pid`; `None` if it is gone or has given up its memory.
     fn of(pid: u32) -> Option<Self> {
         Self::parse(&std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?)
     }
@@ -81,15 +81,15 @@ impl Sizes {
     }
 }
 
-/// One image, with the most of each kind of memory it had.
+/// One image, with the peak of each kind of memory, in bytes.
 #[derive(Debug, Clone)]
 struct Image {
     name: String,
     standing: Standing,
     managed_pages: u64,
-    /// The most managed bytes that were found mapped before their arrival was known.
+    /// The most managed bytes that were found mapped before the log had them.
     unknown: u64,
-    /// The kernel's mark of the peak when its memory began to be managed.
+    /// The kernel's peak when management of the memory began.
     peak_before: u64,
     anonymous: u64,
     shared: u64,
@@ -114,10 +114,11 @@ impl Image {
         }
     }
 
+    // Raises the peaks by a sample; `arena_bytes` of it are managed, `None` without an arena.
     fn sampled(&mut self, sizes: Sizes, arena_bytes: Option<u64>) {
         self.file = self.file.max(sizes.file);
         let Some(arena_bytes) = arena_bytes else {
-            // Nothing of it is ours, so the kernel's own mark of the peak counts, too.
+            // None of it is managed, so the kernel's own peak counts, too.
             let most = sizes.peak.saturating_sub(self.file + sizes.shared);
             self.anonymous = self.anonymous.max(sizes.anonymous).max(most);
             self.shared = self.shared.max(sizes.shared);
@@ -128,19 +129,20 @@ impl Image {
         self.shared += self.missed(sizes.peak, arena_bytes);
     }
 
-    // What must have come and gone between two looks, as no look has seen as much at once as the
-    // kernel's mark of the peak tells. Nobody knows of which kind it was.
+    // Bytes that must have come and gone between two samples, as the kernel's peak exceeds all that
+    // samples have seen. Of which kind they were is unknown.
     fn missed(&self, peak: u64, arena_bytes: u64) -> u64 {
         if self.standing != Standing::Managed || peak <= self.peak_before {
             return 0;
         }
-        // How much of the managed memory was local at once is not known for sure: what is locked,
-        // or read into by a device, is local beyond the budget.
+        // How much managed memory was local at once is uncertain: locked memory, and a device's
+        // buffers, are local beyond the budget.
         let mapped = arena_bytes.max(self.managed_pages * PAGE_BYTES) + self.unknown;
         let missed = peak.saturating_sub(self.anonymous + self.shared + self.file + mapped);
         if missed > MISSED_FROM { missed } else { 0 }
     }
 
+    // Whether the image has had no memory yet.
     fn is_nothing(&self) -> bool {
         self.standing == Standing::Fresh && self.anonymous == 0 && self.shared == 0
     }
@@ -169,9 +171,9 @@ impl Image {
 /// A process whose `exec` may or may not have happened.
 #[derive(Debug)]
 enum Executing {
-    /// It had this address space.
+    /// The process had this address space before; `None` if it could not be opened.
     Alone(Option<Remote>),
-    /// It used that of another process (`vfork`).
+    /// The process used the address space of another one (`vfork`).
     With(u32),
 }
 
@@ -190,37 +192,37 @@ pub(crate) struct Images {
     live: BTreeMap<u32, Image>,
     ended: Vec<ImageSummary>,
     executing: BTreeMap<u32, Executing>,
-    /// The image to be looked at next.
+    /// The process that is to be sampled next.
     next: u32,
 }
 
-/// What became known of a process when it made a call.
+/// What a call shows of its process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Known {
-    /// It goes on as before.
+    /// The image goes on as before.
     Same,
-    /// It is a new image.
+    /// The process has a new image.
     New,
-    /// It uses the memory of that process, until it executes a program of its own.
+    /// The process uses the memory of another one, until it executes a program of its own.
     Lodger(u32),
 }
 
 impl Images {
-    /// A new image of process `pid`.
+    /// Begins a new image of process `pid`.
     pub(crate) fn begin(&mut self, pid: u32) {
         self.end(pid);
         self.live.insert(pid, Image::new(pid));
     }
 
-    /// The image of `pid` has ended, or another begins.
+    /// Ends the image of `pid`, if there is one.
     pub(crate) fn end(&mut self, pid: u32) {
-        // One that had nothing yet was on its way to something else, or to its end.
+        // An image without memory was on its way to an exec, or to its end.
         if let Some(image) = self.live.remove(&pid).filter(|image| !image.is_nothing()) {
             self.ended.push(image.summary(pid));
         }
     }
 
-    /// Process `pid` is about to execute a program. Whether it did shows at its next call.
+    /// Notes that `pid` is about to execute a program. Whether it did shows at its next call.
     pub(crate) fn executes(&mut self, pid: u32) {
         let executing = match lodging(pid) {
             Some(other) => Executing::With(other),
@@ -229,7 +231,7 @@ impl Images {
         self.executing.insert(pid, executing);
     }
 
-    /// Brings what is known of `pid` up to date: it has made a call, or may have gone on unseen.
+    /// Updates what is known of `pid`, which has made a call, or may have gone on unseen.
     pub(crate) fn notice(&mut self, pid: u32) -> Known {
         if let Some(executing) = self.executing.remove(&pid) {
             if executing.has_happened(pid) {
@@ -250,18 +252,18 @@ impl Images {
         Known::New
     }
 
-    /// The memory of `pid` is managed from now on.
+    /// Marks the memory of `pid` as managed from now on.
     pub(crate) fn managed(&mut self, pid: u32) {
         let image = self.live.entry(pid).or_insert_with(|| Image::new(pid));
         image.standing = Standing::Managed;
-        // Its static data were there twice. Without the right to set the mark back, only what goes
-        // beyond it is seen.
+        // Its static data existed twice. Without the right to reset it, only what exceeds it is
+        // seen.
         let _kept = std::fs::write(format!("/proc/{pid}/clear_refs"), SET_PEAK_BACK);
         image.peak_before = Sizes::of(pid).map_or(0, |sizes| sizes.peak);
     }
 
-    /// The memory of `pid` is not managed. One that was ended while it was entered never had any:
-    /// there is nothing to say of it.
+    /// Marks the memory of `pid` as not managed. An image that ended while it was entered never had
+    /// any, and is not reported.
     pub(crate) fn unmanaged(&mut self, pid: u32, reason: Reason) {
         let image = self.live.entry(pid).or_insert_with(|| Image::new(pid));
         if image.is_nothing() && !has_memory(pid) {
@@ -270,7 +272,7 @@ impl Images {
         image.standing = Standing::Unmanaged(reason);
     }
 
-    /// Whether it has yet to be decided if the memory of `pid` is managed.
+    /// Whether it is undecided yet if the memory of `pid` is managed.
     pub(crate) fn is_fresh(&self, pid: u32) -> bool {
         self.live.get(&pid).is_some_and(|image| image.standing == Standing::Fresh)
     }
@@ -280,22 +282,22 @@ impl Images {
         self.live.get(&pid).is_some_and(|image| image.standing == Standing::Managed)
     }
 
-    /// So many pages of `pid` were managed at a time.
+    /// Notes that `pages` of `pid` were managed at once.
     pub(crate) fn had(&mut self, pid: u32, pages: u64) {
         if let Some(image) = self.live.get_mut(&pid) {
             image.managed_pages = image.managed_pages.max(pages);
         }
     }
 
-    /// So many pages were fetched for `pid`.
+    /// Adds `count` fetches to `pid`.
     pub(crate) fn fetched(&mut self, pid: u32, count: u64) {
         if let Some(image) = self.live.get_mut(&pid) {
             image.fetch_count += count;
         }
     }
 
-    /// Looks at the memory of `pid`, of which `arena_bytes` are managed and mapped; none if none is
-    /// managed. Answers whether the process is there.
+    /// Samples the memory of `pid`, of which `arena_bytes` are managed and mapped; `None` if it has
+    /// no arena. Returns whether the process is there.
     pub(crate) fn sample(&mut self, pid: u32, arena_bytes: Option<u64>) -> bool {
         let Some(image) = self.live.get_mut(&pid) else {
             return false;
@@ -304,7 +306,7 @@ impl Images {
             return false;
         };
         let seen = arena_bytes.unwrap_or(0);
-        // Without an arena all that was there and is not shared counts as anonymous.
+        // Without an arena, all memory that is not shared counts as anonymous.
         let known = arena_bytes.map_or(0, |_| image.shared);
         let beyond = image.look.beyond(sizes.shared.saturating_sub(seen), known, || {
             let file_pages::Mapped { files, managed } = file_pages::mapped(pid);
@@ -324,7 +326,7 @@ impl Images {
         true
     }
 
-    /// The image to be looked at next: all of them in turn.
+    /// The process to sample next, each in turn; `None` if there are no images.
     pub(crate) fn next_due(&mut self) -> Option<u32> {
         let later = self.live.range(self.next..).next();
         let (&pid, _) = later.or_else(|| self.live.first_key_value())?;
@@ -332,7 +334,7 @@ impl Images {
         Some(pid)
     }
 
-    /// Images that there are.
+    /// How many images are live.
     pub(crate) fn live_count(&self) -> usize {
         self.live.len()
     }
@@ -345,12 +347,12 @@ impl Images {
     }
 }
 
-/// Whether process `pid` is there, with memory.
+/// Whether process `pid` exists and has memory.
 pub(crate) fn has_memory(pid: u32) -> bool {
     Sizes::of(pid).is_some()
 }
 
-// The process whose memory `pid` uses, if it has none of its own.
+// The parent whose memory `pid` uses (`vfork`); `None` if `pid` has its own.
 fn lodging(pid: u32) -> Option<u32> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()?;

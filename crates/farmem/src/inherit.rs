@@ -1,5 +1,5 @@
-//! What a forked child unmaps and maps before its first instruction: its own copy of its parent's
-//! memory, in place of its parent's.
+//! What a forked child unmaps and maps before its first instruction, so that its own copy of the
+//! memory replaces its parent's.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -19,15 +19,15 @@ const MAP_FIXED: u64 = 0x10;
 const SEND_RETRIES: u32 = 5000;
 
 impl Supervisor<'_> {
-    /// The child's pages are where its parent's were; those that were local are unmapped, but still
-    /// local, and those on probation are so. Answers how many have no room in the table.
+    /// Copies the parent's state words to its child: local pages are unmapped but still local,
+    /// pages on probation stay so. Returns how many have no room in the table.
     pub(crate) fn copy_words(&self, parent: &Arena, child: &Arena) -> u64 {
         let pages = &self.kernel.tables.pages;
         let managed = child.space.regions.all().into_iter().filter(|piece| !piece.traits.foreign);
         let mut unmanaged = 0;
         for piece in managed {
             unmanaged += pages.open(child.slot, piece.start, piece.end);
-            // To find each word by itself takes most of the time.
+            // Looking up each word by itself would take most of the time.
             let mut leaf: (u64, &[AtomicU32]) = (u64::MAX, &[]);
             pages.each_word(parent.slot, piece.start, piece.end, |address, cell| {
                 let word = Word(cell.load(Ordering::Acquire));
@@ -35,7 +35,7 @@ impl Supervisor<'_> {
                     State::Absent if word.tier() == 0 => return,
                     State::Foreign => return,
                     State::Absent | State::Remote => word.with_state(word.state()),
-                    // Its contents have not come yet, where they come at all.
+                    // Its contents have not arrived, and may never.
                     State::Fetching if self.is_far() => word.with_state(State::Remote),
                     State::Probation => word.unmapped(),
                     State::Local | State::Prefetched | State::Fetching => {
@@ -57,7 +57,7 @@ impl Supervisor<'_> {
     }
 }
 
-/// The managed parts of mappings.
+/// Cuts mappings to their managed parts.
 pub(crate) fn clip(mappings: &[maps::Mapping], regions: &Regions) -> Vec<maps::Mapping> {
     let mut clipped = Vec::new();
     for mapping in mappings {
@@ -73,7 +73,7 @@ pub(crate) fn clip(mappings: &[maps::Mapping], regions: &Regions) -> Vec<maps::M
     clipped
 }
 
-/// Has the child of a fork unmap and map what is its own, before it goes on.
+/// Sends a forked child the ranges to unmap and to map before it goes on.
 ///
 /// # Errors
 /// When the child is gone.
@@ -93,7 +93,7 @@ pub(crate) fn send_mappings(
     send_patiently(arena, command::DONE, &[])
 }
 
-// The child reads while we send, so a full queue empties soon.
+// Sends a command, and waits while the queue is full: the child reads meanwhile.
 fn send_patiently(arena: &Arena, operation: u64, operands: &[u64]) -> Result<(), sys::Error> {
     const FULL: i32 = 11;
     for _ in 0..SEND_RETRIES {

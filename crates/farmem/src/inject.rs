@@ -1,5 +1,4 @@
-//! Getting into a program image: the object with the helper is mapped where the program makes its
-//! first call for memory.
+//! Entering an image: the object with the helper is mapped at its first call for memory.
 //!
 //! ```text
 //! first call held  -> instructions behind it saved, ours written there -> call answered
@@ -32,13 +31,12 @@ use super::protocol::{self, COOKIE};
 const EPERM: i64 = 1;
 const ENOMEM: i64 = 12;
 const EFAULT: i64 = 14;
-/// Where the object goes if nothing is there: between what a program places and what the kernel
-/// does.
+/// Addresses to try for the object: between what a program places and what the kernel does.
 const PLACES: std::ops::Range<u64> = 0x7e80_0000_0000..0x7ec0_0000_0000;
 pub(crate) const PLACE_STEP: u64 = 1 << 30;
 pub(crate) const SYSCALL: [u8; 2] = [0x0f, 0x05];
 
-/// What an image is made to run, as an assembler writes it; the parts that differ are filled in.
+/// The code that an image is made to run, in machine code; `way_in` fills in the variable parts.
 #[rustfmt::skip]
 const WAY_IN: [u8; 150] = [
     0x48, 0x8d, 0x64, 0x24, 0x80,                   // lea rsp, [rsp - 128]
@@ -81,7 +79,7 @@ const WAY_IN: [u8; 150] = [
 /// An image on its way to being managed.
 pub(crate) struct Injection {
     remote: Remote,
-    /// The program's own instructions, and where they belong.
+    /// The program's own instructions, and the address where they belong (`behind`).
     replaced: [u8; WAY_IN.len()],
     behind: u64,
     base: u64,
@@ -100,12 +98,13 @@ impl Injection {
         &self.remote
     }
 
-    /// It cannot be managed, for this reason.
+    /// Notes why the image cannot be managed.
     pub(crate) fn fail(&mut self, reason: Reason) {
         self.failed = Some(reason);
     }
 }
 
+// `WAY_IN` for an object of `bytes` at `base`, in place of the program's call `number`.
 fn way_in(base: u64, bytes: u64, number: i32) -> [u8; WAY_IN.len()] {
     let mut code = WAY_IN;
     let half = |value: u64| u32::try_from(value & 0xffff_ffff).unwrap_or(0).to_le_bytes();
@@ -118,7 +117,7 @@ fn way_in(base: u64, bytes: u64, number: i32) -> [u8; WAY_IN.len()] {
     code
 }
 
-// A place where nothing is mapped.
+// A free address range of `bytes` in process `tgid`; `None` if there is none.
 fn free_place(tgid: u32, bytes: u64) -> Option<u64> {
     let taken = sys::maps::read(tgid, PLACES.start, PLACES.end);
     let free = |&at: &u64| !taken.iter().any(|m| m.start < at + bytes && m.end > at);

@@ -17,7 +17,7 @@ pub(crate) struct Lanes {
 }
 
 impl Lanes {
-    /// Those that begin at word `first` of `view`.
+    /// The lanes that begin at word `first` of `view`.
     pub(crate) const fn of(view: Arc<SharedView>, first: usize) -> Self {
         Self { view, first }
     }
@@ -35,7 +35,7 @@ pub(crate) struct Lane<'a> {
 }
 
 impl<'a> Lane<'a> {
-    /// The one with this number of those that begin at word `first` of `view`.
+    /// Lane `number` of those that begin at word `first` of `view`.
     pub(crate) fn of(view: &'a SharedView, first: usize, number: usize) -> Self {
         let first = first + number * LANE_WORDS;
         let words = &view.words64()[first..][..LANE_WORDS];
@@ -47,7 +47,7 @@ impl<'a> Lane<'a> {
         self.words[0].load(Ordering::Acquire).cast_signed()
     }
 
-    /// Whether faults went on without a frame.
+    /// Whether faults went on without a frame, and pages can be evicted.
     pub(crate) fn is_short(&self) -> bool {
         self.free() < 0 && !self.is_unrelieved()
     }
@@ -78,27 +78,27 @@ impl<'a> Lane<'a> {
         &self.words[4]
     }
 
-    /// Whether there is nothing to evict.
+    /// Whether no page can be evicted.
     pub(crate) fn is_unrelieved(&self) -> bool {
         self.words[5].load(Ordering::Acquire) != 0
     }
 
-    /// Sets whether there is nothing to evict: then nobody waits for a frame.
+    /// Sets whether no page can be evicted: then no fault waits for a frame.
     pub(crate) fn set_unrelieved(&self, unrelieved: bool) {
         self.words[5].store(u64::from(unrelieved), Ordering::Release);
     }
 
-    /// Entries of the outgoing pages that were taken since the start, modulo 2³².
+    /// How many entries of the ring of outgoing pages were taken since the start, modulo 2³².
     pub(crate) fn taken(&self) -> &'a AtomicU32 {
         &self.halves[12]
     }
 
-    /// Entries that were placed.
+    /// How many entries were placed, modulo 2³².
     pub(crate) fn placed(&self) -> &'a AtomicU32 {
         &self.halves[13]
     }
 
-    /// The node that they are in; 0 for none.
+    /// The node that is the ring of outgoing pages; 0 for none.
     pub(crate) fn outgoing(&self) -> &'a AtomicU32 {
         &self.halves[14]
     }

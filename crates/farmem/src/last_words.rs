@@ -1,13 +1,13 @@
-//! What the kernel could not write for threads that ended in frozen memory.
+//! Last words: what the kernel could not write for threads that ended in frozen memory.
 //!
 //! When a thread ends, the kernel clears its number where `pthread_join` waits for it, and marks
-//! the robust mutexes it still holds. It does not wait for a page then, so in frozen memory (`cut`)
-//! the write is lost. It is made up for when the thread is gone and the word still says that it is
-//! not.
+//! the robust mutexes it still holds. The kernel does not wait for a page then, so in frozen memory
+//! (`cut`) the write is lost. The supervisor makes up for it when the thread is gone and the word
+//! still says that it is not.
 //!
-//! Where the number of a thread is, the call that made the thread has said, or a call of its own. A
-//! C library may have the kernel clear another word than that which has the number (in musl, the
-//! lock of the list of threads), and threads may share one.
+//! The call that made a thread, or a later call of the thread, says where its number is. A C
+//! library may have the kernel clear another word than that which has the number (in musl, the lock
+//! of the list of threads), and threads may share one.
 
 mod steps;
 
@@ -26,16 +26,16 @@ pub(crate) struct Cleared {
 /// Which thread's end clears a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Whose {
-    /// That of the thread whose number the kernel has written there.
+    /// The thread whose number the kernel has written into the word.
     Numbered,
-    /// That of this one.
+    /// The thread with this id.
     Thread(u32),
-    /// That of any that there are.
+    /// Any thread of the process.
     Unknown,
 }
 
 impl Cleared {
-    /// The word of a thread that a `clone` with these arguments makes.
+    /// The word that the kernel clears for the thread that a `clone` with these arguments makes.
     pub(crate) const fn by_clone(arguments: &[u64; 6]) -> Self {
         let [flags, _, parents, address, ..] = *arguments;
         let has_number = flags & CLONE_CHILD_SETTID != 0
@@ -43,8 +43,7 @@ impl Cleared {
         Self { address, whose: if has_number { Whose::Numbered } else { Whose::Unknown } }
     }
 
-    /// Whether the end of thread `tid`, whose number in its own namespace is `number`, may change
-    /// it from `value`.
+    /// Whether the end of thread `tid`, to itself `number`, may change the word from `value`.
     pub(crate) fn is_of(&self, value: Option<u32>, tid: u32, number: u32) -> bool {
         match self.whose {
             Whose::Numbered => value == Some(number),
@@ -54,22 +53,22 @@ impl Cleared {
     }
 }
 
-/// A thread that was alive when its memory was frozen, and of which the kernel will write to it.
+/// A thread that was alive when its memory was frozen, with the words that its end changes.
 #[derive(Debug)]
 pub(crate) struct Mortal {
     slot: usize,
     tgid: u32,
     tid: u32,
-    /// Its number as its process sees it.
+    /// The thread's id in its own namespace.
     number: u32,
-    /// Where that may be when it ends.
+    /// Words that may hold the number when the thread ends.
     numbers_at: BTreeSet<u64>,
-    /// Where its mutexes are.
+    /// The lock words of its robust mutexes.
     locks: Vec<u64>,
     ticks: u32,
 }
 
-/// The number of a thread in its own namespace.
+/// The id of a thread in its own PID namespace; `None` if the thread is gone.
 pub(crate) fn own_number(tid: u32) -> Option<u32> {
     let status = std::fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
     let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;

@@ -1,5 +1,4 @@
-//! What the tables that the trap and the supervisor share hold, and where; `bpf/shared.h` is the
-//! same in C.
+//! The layout of the tables that trap and supervisor share, as in `bpf/shared.h`.
 
 use super::lanes::LANE_WORDS;
 use super::link::{LINK_WORDS, PROFILE_ENTRIES};
@@ -13,12 +12,12 @@ pub(crate) const EVENTS_MAX: usize = 1 << 16;
 /// Memory below this address may be under management; above it the kernel places what it chooses
 /// itself.
 pub(crate) const ADDRESS_TOP: u64 = 0x7e80_0000_0000;
-/// Unmanaged memory that is unmapped in one piece of this size is looked at before; less may come
-/// and go unseen between two samples.
+/// Unmanaged memory is sampled before so many bytes are unmapped in one piece; less may come and go
+/// unseen between two samples.
 pub(crate) const LOOK_FROM: u64 = 1 << 20;
 /// Memory from this address on may be under management.
 pub(crate) const ADDRESS_MIN: u64 = 0x1_0000;
-/// Numbers of threads are below this.
+/// Thread ids are below this.
 pub(crate) const PIDS_MAX: usize = 1 << 22;
 
 pub(crate) const CONTROL_BYTES: usize = 256;
@@ -58,21 +57,21 @@ pub(crate) struct Sizes {
 }
 
 impl Sizes {
-    /// Leaves for all memory of the machine, in segments half full, and nodes, leaves and rings
-    /// for as many processes as there may be.
+    /// Enough leaves for all memory of the machine, `bytes`, in segments half full, and nodes,
+    /// leaves and rings for [`PROCS_MAX`] processes; 2¹⁸ at most.
     pub(crate) fn for_memory(bytes: u64) -> Self {
         let segments = (bytes >> LOWER_SHIFT).max(512) * 2;
         let nodes = (segments + 4 * PROCS_MAX as u64).min(1 << 18);
         Self { nodes: u32::try_from(nodes).unwrap_or(1 << 18) }
     }
 
-    /// Places of the stock: twice as many, so that a place is not used again at once.
+    /// Entries of the stock: twice as many as nodes, so that one is not used again at once.
     pub(crate) const fn stock(self) -> u32 {
         self.nodes.next_power_of_two() * 2
     }
 }
 
-/// Bytes of each table, with its name in the BPF object.
+/// The name of each table in the BPF object, and its size in bytes.
 pub(crate) fn layout(sizes: Sizes) -> [(&'static str, usize); 7] {
     let nodes = sizes.nodes as usize;
     [

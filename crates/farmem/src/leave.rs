@@ -15,15 +15,15 @@ mod steps;
 
 /// How long an exit waits for the helper, which may be stopped or not get a processor.
 const WAIT_NS: u64 = 2_000_000;
-/// The first thread and the helper.
+/// Threads of a process of which only the first thread and the helper are left.
 const THREADS: u64 = 2;
 
-/// A process that has asked to end.
+/// A process whose `exit_group` is held.
 #[derive(Debug)]
 pub(crate) struct Leaver {
     slot: usize,
-    /// Its call, which waits.
+    /// The held call.
     call: u64,
-    /// When it has waited long enough, on the monotonic clock.
+    /// When the wait ends, on the monotonic clock.
     until_ns: u64,
 }

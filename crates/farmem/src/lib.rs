@@ -13,15 +13,16 @@
 //!     └─ touch ─► page fault ─────────────►┘ then the kernel maps the page of the arena
 //! ```
 //!
-//! What each file knows: `filter` which calls are asked about, `dispatch` who acts on them,
+//! What each file knows: `filter` which calls notify, `dispatch` which module handles a call,
 //! `images` whose memory is managed, `inject` how a program is entered, `object` with what,
 //! `rights` how its helper follows it to another user, `calls`, `stock`, `moves`, `advice` and
-//! `populate` what they mean, `notices` what cannot work, `arena` one process, `fork` and `inherit`
-//! two, `cut` what the second sees of the first, `copy` how it gets there, `leave` how it ends,
-//! `trap` and `userfault_trap` how a fault is met, `far` what is far for real, `shared` the tables
-//! both sides use, `events` what the trap reported, `budget` who has to leave, `watch` how pages
-//! are used, `streak` where it works, `supervisor` the loop. The crate `swap` has the other engine;
-//! it uses `link`, `signal`, the observer and the record of this one.
+//! `populate` what calls for memory do, `notices` what cannot work, `arena` one process, `fork` and
+//! `inherit` its child, `cut` what the child sees of its parent, `copy` how memory gets there,
+//! `leave` how a process ends, `trap` and `userfault_trap` how a fault is handled, `far` pages on a
+//! blade, `shared` the tables both sides use, `events` what the trap reported, `budget` which pages
+//! leave, `watch` how pages are used, `streak` where the helper works, `supervisor` the loop. The
+//! crate `swap` has the other engine; it uses `link`, `signal`, the observer and the record of this
+//! one.
 
 mod account;
 mod advice;

@@ -10,7 +10,7 @@ use sys::memory::SharedView;
 pub const LINK_WORDS: usize = 16;
 /// Entries of the table of completion times.
 pub const PROFILE_ENTRIES: usize = 4096;
-/// Ways of sharing, in the order of their numbers.
+/// How transfers share a link, by their number in the table.
 const LINK_MODES: [LinkMode; 3] = [LinkMode::HalfDuplex, LinkMode::PerFault, LinkMode::FullDuplex];
 
 /// The link of one tier.
@@ -28,8 +28,8 @@ impl<'a> LinkTable<'a> {
         Self { words, halves }
     }
 
-    /// Sets it to `link`. Draws from a profile, whose quantiles go to `profile`, follow from
-    /// `seed`.
+    /// Writes `link` to the table, and the quantiles of its profile, if any, to `profile`. Draws
+    /// from the profile follow from `seed`.
     pub fn set(&self, link: &LinkConfig, profile: &[AtomicU32], seed: u64) {
         let page = link.bandwidth.map_or(0, |rate| rate.transfer_time(Bytes::PAGE).as_ps());
         self.rtt_ps().store(link.rtt.as_ps(), Ordering::Release);
@@ -65,19 +65,19 @@ impl<'a> LinkTable<'a> {
     pub(crate) fn profile_state(&self) -> &'a AtomicU64 {
         &self.words[4]
     }
-    /// Instant, in picoseconds of the run, at which the way in is free.
+    /// When the direction of fetches is free, in picoseconds of the run.
     pub(crate) fn fetch_free_ps(&self) -> &'a AtomicU64 {
         &self.words[8]
     }
-    /// Instant at which the way out is free, when it is not the same.
+    /// When the direction of write-backs is free, if the two are separate.
     pub(crate) fn write_free_ps(&self) -> &'a AtomicU64 {
         &self.words[9]
     }
 }
 
 impl LinkTable<'_> {
-    /// Reserves one page's time in `direction` at `now`: when its last bit has been sent, and when
-    /// a round trip, or a draw from the `profile`, is over as well; picoseconds of the run.
+    /// Reserves one page's time in `direction` at `now`. Returns when its last bit is sent, and
+    /// when a round trip or a draw from `profile` is over, too; picoseconds of the run.
     pub(crate) fn reserve(
         &self,
         direction: Direction,
@@ -93,7 +93,7 @@ impl LinkTable<'_> {
         let sent = match way.filter(|_| page > 0) {
             Some(free) => {
                 let next = |free: u64| Some(free.max(now) + page);
-                // The closure always answers, so this cannot fail.
+                // The closure never returns `None`, so this cannot fail.
                 let before = free.fetch_update(Ordering::AcqRel, Ordering::Acquire, next);
                 before.unwrap_or(now).max(now) + page
             }

@@ -1,4 +1,4 @@
-//! The links of a run: where the trap reads them, what is reserved on them, and how they change.
+//! The links of a run: the table that the trap reads, reservations, and changes.
 
 use std::sync::atomic::Ordering;
 
@@ -10,7 +10,7 @@ use super::supervisor::Supervisor;
 use super::trap::Trap;
 
 impl Supervisor<'_> {
-    /// Writes the links of all tiers where the trap reads them.
+    /// Writes the links of all tiers to the table that the trap reads.
     pub(crate) fn write_links(&mut self) {
         let mut delayed = false;
         let mut longest_ns = 0;
@@ -36,8 +36,8 @@ impl Supervisor<'_> {
         table.set(link, self.kernel.tables.profile(tier), self.config.seed);
     }
 
-    /// Reserves the link of `tier` for a page that is written back; answers when far memory has
-    /// acknowledged it, in picoseconds of the run.
+    /// Reserves a write-back on the link of `tier`. Returns when it ends, in picoseconds of the
+    /// run.
     pub(crate) fn reserve_write_back(&self, tier: usize) -> u64 {
         let profile = self.kernel.tables.profile(tier);
         self.kernel.tables.link(tier).reserve(Direction::WriteBack, self.now_ps(), profile).1
@@ -54,7 +54,7 @@ impl Supervisor<'_> {
         sys::clock::monotonic_ns().saturating_sub(epoch)
     }
 
-    /// Changes a running run.
+    /// Applies a change of a link or a budget to the running program.
     pub(crate) fn retune(&mut self, change: &Retune) {
         let Some(tier) = self.config.tiers.get_mut(change.tier) else {
             return;

@@ -1,20 +1,20 @@
-//! The dynamic loader of an image, whose own memory stays as it is.
+//! The dynamic loader of an image, whose own memory is not managed.
 //!
-//! What the loader keeps for itself (lists of objects, thread-local storage) is little, is there
-//! before the program begins, and would be among the pages of the smallest budgets. It is asked for
-//! by instructions of the loader's own file. There is a bound to it, because the loader of some C
-//! libraries (musl) is the library, with the program's `malloc` in it.
+//! The loader's own memory (lists of objects, thread-local storage) is little, exists before the
+//! program begins, and would be among the pages of the smallest budgets. Its calls come from
+//! instructions of the loader's own file. It is bounded, because the loader of some C libraries
+//! (musl) is the library, with the program's `malloc` in it.
 
 use std::ops::Range;
 
 use sys::maps;
 
-/// Memory that a loader may have for itself, in bytes.
+/// The most memory that a loader may have for itself, in bytes.
 const LOADER_BYTES_MAX: u64 = 512 << 10;
 /// The address of the loader, among the values that the kernel gives a program.
 const AT_BASE: u64 = 7;
 
-/// The loader's instructions, and what it has had.
+/// The addresses of the loader's instructions, and the bytes that it has taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Loader {
     text: Range<u64>,
@@ -22,8 +22,8 @@ pub(crate) struct Loader {
 }
 
 impl Loader {
-    /// The loader of process `pid`, which has just made its first call for memory at `address`;
-    /// none if the image has no loader or another object makes the call.
+    /// The loader of process `pid`, which has just made its first call for memory at `address`.
+    /// `None` if the image has no loader or another object makes the call.
     pub(crate) fn of(pid: u32, address: u64) -> Option<Self> {
         let base = given(pid, AT_BASE)?;
         // Objects that are loaded next lie elsewhere; the loader's segments follow its base.
@@ -33,7 +33,7 @@ impl Loader {
         own.then_some(Self { text, bytes: 0 })
     }
 
-    /// Whether new memory of `bytes`, asked for at `address`, is the loader's own.
+    /// Whether an `mmap` of `bytes`, called from `address`, is the loader's own. Counts it then.
     pub(crate) fn takes(&mut self, address: u64, bytes: u64) -> bool {
         let own = self.text.contains(&address) && self.bytes + bytes <= LOADER_BYTES_MAX;
         if own {
@@ -43,12 +43,12 @@ impl Loader {
     }
 }
 
-/// What the kernel has given process `pid` under the number `key` (`getauxval(3)`), if that is not
-/// zero.
+/// The entry `key` of the auxiliary vector of process `pid` (`getauxval(3)`); `None` if it is 0.
 pub(crate) fn given(pid: u32, key: u64) -> Option<u64> {
     find(&std::fs::read(format!("/proc/{pid}/auxv")).ok()?, key)
 }
 
+// The value of `key` in an auxiliary vector; `None` if it is missing or 0.
 fn find(vector: &[u8], key: u64) -> Option<u64> {
     let word = |bytes: &[u8]| bytes.try_into().map(u64::from_ne_bytes).ok();
     let mut pairs = vector.chunks_exact(16);

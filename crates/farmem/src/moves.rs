@@ -7,8 +7,8 @@
 //!                  -> old place frozen (MREMAP_DONTUNMAP) -> contents, state words -> thaw
 //! ```
 //!
-//! Regions that have room behind them grow without that. At an address where no memory can be
-//! managed, the new place is ordinary memory of the program's, and what goes there is counted.
+//! Regions that have room behind them grow in place. At an address where no memory can be managed,
+//! the new place is ordinary memory of the program, and the pages that move there are counted.
 
 mod steps;
 
@@ -19,7 +19,7 @@ use super::request::MapRequest;
 /// A region on its way to another place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Move {
-    /// The call that asked for it, and its thread.
+    /// The `mremap` call, and the thread that makes it.
     pub(crate) id: u64,
     pub(crate) thread: u32,
     pub(crate) from: u64,
@@ -27,7 +27,7 @@ pub(crate) struct Move {
     to: u64,
     new_bytes: u64,
     request: MapRequest,
-    /// Places that were tried before.
+    /// How many places were tried before.
     attempts: u32,
     traits: Traits,
     /// The old place stays mapped, and is empty (`MREMAP_DONTUNMAP`).
@@ -37,12 +37,12 @@ pub(crate) struct Move {
 }
 
 impl Move {
-    /// The range that it leaves.
+    /// The range that the region leaves.
     pub(crate) const fn old_range(&self) -> (u64, u64) {
         (self.from, self.from + self.old_bytes)
     }
 
-    // Bytes that are there before and after.
+    // Bytes that both the old and the new region have.
     fn kept_bytes(&self) -> u64 {
         self.old_bytes.min(self.new_bytes)
     }

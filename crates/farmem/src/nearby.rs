@@ -11,10 +11,10 @@
 use super::arena::Arena;
 use super::shared::Tables;
 
-/// From so many interrupts on, a command is better done on the program's processor.
+/// From so many interrupts on, a command is cheaper on the program's processor.
 const INTERRUPTS_MANY: usize = 4;
 
-/// Has the next command of `arena`, in which `ranges` are dirty, done where that is cheapest.
+/// Moves the helper of `arena` to where its next command, with `ranges` dirty ranges, is cheapest.
 pub(super) fn place(arena: &mut Arena, tables: &Tables, ranges: usize) {
     let Some(processors) = arena.helper.processors else {
         return;
@@ -27,7 +27,7 @@ pub(super) fn place(arena: &mut Arena, tables: &Tables, ranges: usize) {
         return;
     }
     let chosen = wanted.map_or(Some(processors), |number| processors.only(number));
-    // A helper that has ended works nowhere.
+    // A helper that has ended cannot be moved.
     if chosen.is_some_and(|chosen| chosen.give(arena.helper.thread).is_ok()) {
         arena.helper.kept_on = wanted;
     }

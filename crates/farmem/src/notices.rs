@@ -1,5 +1,5 @@
-//! What a program does that goes wrong with managed memory, and that nobody can see but at its
-//! beginning: it is said in a warning of the run, with the remedy.
+//! Warnings of what a program does that goes wrong with managed memory, and that shows only when it
+//! begins; each says the remedy.
 
 use sys::seccomp::Notification;
 
@@ -8,14 +8,14 @@ use super::arena::Arena;
 use super::supervisor::Supervisor;
 use sys::usage::name_of;
 
-/// How Chromium and what is made of it name the process that makes others.
+/// The argument of a Chromium process that makes others (its zygote).
 const ZYGOTE: &[u8] = b"--type=zygote";
 
 impl Supervisor<'_> {
-    /// An image is managed from now on.
+    /// Warns if a newly managed image is Chromium's zygote.
     pub(crate) fn notice_image(&mut self, pid: u32) {
         let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        // Chromium has it write over all its words, with blanks between them.
+        // Chromium's zygote writes over all its arguments, with blanks between them.
         if words.split(|&byte| byte == 0 || byte == b' ').any(|word| word == ZYGOTE) {
             let name = name_of(pid);
             self.books.totals.warn_once(&format!(
@@ -25,7 +25,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// A process registers memory with a userfaultfd of its own.
+    /// Acts on `UFFDIO_REGISTER`: warns if the range is managed.
     pub(crate) fn registers(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
         let managed = self.people.arenas[slot].as_ref().is_some_and(|arena| {
             let pieces =
@@ -42,7 +42,7 @@ impl Supervisor<'_> {
         Ok(self.kernel.listener.proceed(call.id)?)
     }
 
-    /// A process makes a ring for asynchronous requests.
+    /// Acts on `io_uring_setup`: warns that no filter sees the ring's requests.
     pub(crate) fn sets_up_ring(&mut self, call: &Notification) -> Result<(), RunError> {
         let name = name_of(call.tid);
         self.books.totals.warn_once(&format!(
@@ -53,7 +53,7 @@ impl Supervisor<'_> {
         Ok(self.kernel.listener.proceed(call.id)?)
     }
 
-    /// A process is to be the only one in a namespace of users, which one with threads may not.
+    /// Warns on `unshare(CLONE_NEWUSER)`, which the kernel refuses to a process with threads.
     pub(crate) fn unshares_users(&mut self, call: &Notification) -> Result<(), RunError> {
         let name = name_of(call.tid);
         self.books.totals.warn_once(&format!(
@@ -64,7 +64,7 @@ impl Supervisor<'_> {
     }
 }
 
-// `struct uffdio_register` begins with the range: first address, bytes.
+// The range (start, end) of a `struct uffdio_register`: address and bytes come first.
 fn range_of(arena: &Arena, call: &Notification) -> Option<(u64, u64)> {
     let mut range = [[0_u8; 8]; 2];
     arena.read(range.as_flattened_mut(), call.args[2], call.tid).ok()?;

@@ -1,8 +1,8 @@
 //! The object that is mapped into every program image, carried inside this binary.
 //!
 //! It is built from the crate `farmem-preload` as a shared object that depends on nothing. No
-//! loader is needed to put it in place: its segments are copied to an address, and the few places
-//! that hold addresses of its own are corrected.
+//! loader is needed: its segments are copied to an address, and the few words that hold addresses
+//! of its own are relocated.
 
 use super::protocol::DATA_AT;
 
@@ -24,15 +24,15 @@ const HEADER_BYTES: u64 = 56;
 pub(crate) struct Object {
     image: Vec<u8>,
     entry: u64,
-    /// Places that hold an address within the object.
+    /// Offsets of words that hold an address within the object, and that address.
     relocated: Vec<(usize, u64)>,
 }
 
 impl Object {
-    /// Lays the object out.
+    /// Lays the object out in memory, from its ELF segments.
     ///
     /// # Panics
-    /// If the object was not built as this expects; a test says so before anybody else does.
+    /// If the object was not built as expected; a test holds that it is.
     pub(crate) fn new() -> Self {
         let segments: Vec<Segment> = (0..number(OBJECT, 56, 2)).map(Segment::read).collect();
         let loaded = || segments.iter().filter(|segment| segment.kind == PT_LOAD);
@@ -53,33 +53,33 @@ impl Object {
         Self { entry: number(OBJECT, 24, 8), image, relocated }
     }
 
-    /// Memory it takes.
+    /// The memory that the object takes, in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.image.len() as u64
     }
 
-    /// Where it is entered, from its start.
+    /// The offset at which the helper enters the object.
     pub(crate) const fn entry(&self) -> u64 {
         self.entry
     }
 
-    /// Where a thread that is to fork there enters it, from its start: its first instruction jumps
-    /// over the distance to that.
+    /// The offset at which a thread that is to fork enters the object. The first instruction at
+    /// `entry` jumps over the distance to it.
     pub(crate) fn fork_entry(&self) -> u64 {
         let at = self.entry + 2;
         let distance = number(&self.image, at, 4);
-        // Backwards as well: a number of four bytes with a sign.
+        // The distance is a signed number of four bytes.
         let signed = (distance << 32).cast_signed() >> 32;
         at.wrapping_add_signed(signed)
     }
 
-    /// Its contents for address `base`, as ranges that hold something.
+    /// The pages of the object at address `base`, without those that are all zeros.
     pub(crate) fn at(&self, base: u64) -> Vec<(u64, Vec<u8>)> {
         let mut image = self.image.clone();
         for &(place, target) in &self.relocated {
             image[place..][..8].copy_from_slice(&(base + target).to_le_bytes());
         }
-        // What is zero needs no page of its own.
+        // A page of zeros need not be written.
         let pages = image.chunks(place(PAGE)).zip((0..).step_by(place(PAGE)));
         let filled = pages.filter(|(page, _)| page.iter().any(|&byte| byte != 0));
         filled.map(|(page, at)| (base + at, page.to_vec())).collect()
@@ -96,6 +96,7 @@ struct Segment {
 }
 
 impl Segment {
+    // Program header `index` of the ELF file.
     fn read(index: u64) -> Self {
         let at = number(OBJECT, 32, 8) + index * HEADER_BYTES;
         let field = |offset, bytes| number(OBJECT, at + offset, bytes);
@@ -111,7 +112,7 @@ impl Segment {
     }
 }
 
-// Places and what they point at.
+// The object's relocations: offset of the word, and the address that it holds.
 fn relocations(image: &[u8], dynamic: &Segment) -> Vec<(usize, u64)> {
     let entries = (dynamic.address..dynamic.address + dynamic.memory_bytes).step_by(16);
     let tagged = |tag| {
@@ -129,7 +130,7 @@ fn relocations(image: &[u8], dynamic: &Segment) -> Vec<(usize, u64)> {
     (0..bytes / RELA_BYTES).map(|index| read(table + index * RELA_BYTES)).collect()
 }
 
-// A number of the object, lowest byte first.
+// The little-endian number of `length` bytes at `at`.
 fn number(bytes: &[u8], at: u64, length: usize) -> u64 {
     let field = &bytes[place(at)..][..length];
     field.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte))

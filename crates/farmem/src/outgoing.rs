@@ -6,9 +6,9 @@
 //!                                              touched ◄───┴─► settle: left, or stays
 //! ```
 //!
-//! A page here is unmapped, and local until a fault takes its frame: one compare-and-exchange of
-//! its word, from probation to remote, in the trap. So no frame is kept free for faults to come,
-//! and local memory never holds more than the budget. Its contents are on their way to far memory
+//! An outgoing page is unmapped, and local until a fault takes its frame: one compare-and-exchange
+//! of its word, from probation to remote, in the trap. So no frame is kept free for faults to come,
+//! and local memory never exceeds the budget. Its contents are on their way to far memory
 //! meanwhile, and its frame is free when far memory has them.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,7 +34,7 @@ impl Supervisor<'_> {
         Ring::of(self.kernel.tables.pages.ring(node))
     }
 
-    /// Pages of a lane that are leaving and were not taken.
+    /// How many pages of a lane are on their way out and still have their frames.
     pub(crate) fn outgoing_count(&self, budget: usize, tier: usize) -> u32 {
         if let Some(far) = &self.faults.far {
             return far.leaving_of(budget, tier);
@@ -43,10 +43,9 @@ impl Supervisor<'_> {
         lane.placed().load(Ordering::Acquire).wrapping_sub(lane.taken().load(Ordering::Acquire))
     }
 
-    /// Takes what became of pages that were leaving.
+    /// Notes which outgoing pages have left, and which were touched and stay.
     ///
-    /// Before an event of the log is acted on: that a page is fetched again comes after that it has
-    /// left.
+    /// Call it before an event of the log is applied: a page leaves before it is fetched again.
     pub(crate) fn settle_outgoing(&mut self, budget: usize, tier: usize) {
         let lane = self.kernel.tables.lane(budget, tier);
         let taken = lane.taken().load(Ordering::Acquire);
@@ -59,7 +58,7 @@ impl Supervisor<'_> {
             let entry = self.ring(node).entry(settled);
             let outcome = entry.outcome.swap(0, Ordering::AcqRel);
             if outcome == 0 {
-                // A fault is about to say.
+                // The fault that took the entry has not written its outcome yet.
                 return;
             }
             let one = &mut self.books.accounts[budget][tier].outgoing;
@@ -74,22 +73,22 @@ impl Supervisor<'_> {
                     self.books.totals.evicted();
                 }
             } else if residency.state(page) == PageState::Leaving {
-                // Its fault is in the log, or it has moved.
+                // The page's fault is in the log, or the page has moved.
                 residency.soft_fault(page);
             }
             self.books.members.touch(slot);
         }
     }
 
-    /// Takes what became of the pages of all tiers of a process's budget.
+    /// As `settle_outgoing`, for all tiers of the budget of `slot`.
     pub(crate) fn settle_outgoing_of(&mut self, slot: usize) {
         if let Some(budget) = self.people.arenas[slot].as_ref().map(|arena| arena.budget) {
             (0..self.config.tiers.len()).for_each(|tier| self.settle_outgoing(budget, tier));
         }
     }
 
-    /// Takes the frame of the next outgoing page, as the trap does; answers when it is free, in
-    /// picoseconds of the run. None if no page is leaving.
+    /// Takes the frame of the next outgoing page, as the trap does. Returns when the frame is free,
+    /// in picoseconds of the run; `None` if no page is leaving.
     fn take_outgoing(&self, budget: usize, tier: usize) -> Option<u64> {
         let node = self.books.accounts[budget][tier].outgoing.node?;
         let lane = self.kernel.tables.lane(budget, tier);
@@ -113,8 +112,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Claims a frame; answers when it is free, in picoseconds of the run. None if there is none,
-    /// and none is about to be.
+    /// Claims a frame. Returns when it is free, in picoseconds of the run; `None` if there is none.
     pub(crate) fn claim_frame(&mut self, budget: usize, tier: usize) -> Option<u64> {
         let lane = self.kernel.tables.lane(budget, tier);
         if lane.free() > 0 {
@@ -127,8 +125,7 @@ impl Supervisor<'_> {
         self.take_outgoing(budget, tier)
     }
 
-    /// Has up to `wanted` frames free that no fault has claimed, each when its write-back is
-    /// acknowledged.
+    /// Frees up to `wanted` frames for faults to come, each when its write-back is acknowledged.
     pub(crate) fn free_frames(&mut self, budget: usize, tier: usize, wanted: u64) {
         let owed = self.faults.waiting.owed(budget, tier);
         for _ in owed..wanted {
@@ -143,7 +140,7 @@ impl Supervisor<'_> {
         self.await_next();
     }
 
-    /// Puts pages, which their residencies have given, in order of leaving.
+    /// Puts the pages that residencies chose to leave into the ring of `lane`, in order.
     pub(crate) fn send_out(&mut self, lane: (usize, usize), pages: Vec<(usize, PageIndex)>) {
         // Pages whose writes are to be noticed from now on are protected before they can be taken.
         let (mut going, mut unprotected) = (Vec::new(), BTreeMap::<_, Vec<_>>::new());
@@ -177,7 +174,7 @@ impl Supervisor<'_> {
         slots.into_iter().for_each(|slot| self.tally(slot));
     }
 
-    // Whether what a page holds is to be sent. Who writes to it from now on finds it unmapped.
+    // Whether a page differs from what was sent last. A later write finds it unmapped.
     fn has_changed(&mut self, slot: usize, address: u64) -> bool {
         let Some(sent) = self.faults.sent.as_mut() else { return true };
         let mut bytes = [0; PAGE_BYTES];
@@ -186,7 +183,7 @@ impl Supervisor<'_> {
         read != Some(true) || sent.changes((slot, address / PAGE), &bytes)
     }
 
-    /// As [`stays`](Self::stays), of the process in `slot`.
+    /// As [`stays`](Self::stays), for the process in `slot`.
     pub(crate) fn stays_in(&mut self, slot: usize, tier: usize, page: PageIndex) {
         if let Some(mut arena) = self.people.arenas[slot].take() {
             self.stays(&mut arena, tier, page);
@@ -194,19 +191,19 @@ impl Supervisor<'_> {
         }
     }
 
-    /// A page is not on probation, though it was thought to be.
+    /// Corrects the residency of a page that is no longer on probation.
     pub(crate) fn stays(&self, arena: &mut Arena, tier: usize, page: PageIndex) {
         let word = self.kernel.tables.pages.word(arena.slot, arena.address(page));
         let word = word.map_or(Word(0), |cell| Word(cell.load(Ordering::Acquire)));
         if word.resident() {
-            // Touched, and its fault is in the log; or never unmapped, in a child of fork.
+            // Touched, with a fault in the log; or never unmapped, in a child of fork.
             arena.tiers[tier].soft_fault(page);
         } else {
             arena.tiers[tier].discard(page, Pages::new(1));
         }
     }
 
-    /// Whether a lane has a ring; it gets one when it first needs one.
+    /// Makes a ring for a lane that has none. Returns false if no node is free.
     pub(crate) fn has_ring(&mut self, budget: usize, tier: usize) -> bool {
         let one = &mut self.books.accounts[budget][tier].outgoing;
         if one.node.is_none() {
@@ -217,8 +214,8 @@ impl Supervisor<'_> {
         one.node.is_some()
     }
 
-    // Marks a page on probation as clean: what it holds is about to be sent. Answers its word
-    // before, or none if it is not on probation any more.
+    // Marks a page on probation as clean, before its contents are sent. Returns its word before;
+    // `None` if it is no longer on probation.
     fn clean(&self, slot: usize, address: u64) -> Option<Word> {
         let cell = self.kernel.tables.pages.word(slot, address)?;
         let clean = |word: u32| {
@@ -230,8 +227,8 @@ impl Supervisor<'_> {
         cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, clean).ok().map(Word)
     }
 
-    // Places a page in its lane's order of leaving, and has what it holds sent if it is dirty.
-    // Answers whether it was still on probation.
+    // Adds a page to its lane's ring, and reserves its write-back if it is dirty. Returns false if
+    // the page is no longer on probation, or has no room.
     fn enlist(
         &mut self,
         whose: (usize, PageIndex),
@@ -266,8 +263,7 @@ impl Supervisor<'_> {
         true
     }
 
-    /// A page that was written to has been sent over its link: it counts, and is told where faults
-    /// are recorded.
+    /// Counts a write-back, and reports it to the observer where faults are recorded.
     pub(crate) fn written_back(
         &mut self,
         (slot, page): (usize, PageIndex),
@@ -293,7 +289,7 @@ impl Supervisor<'_> {
         self.observer.faults(std::slice::from_ref(&event));
     }
 
-    // Has the kernel notice writes to pages that are unmapped: no shoot-down is needed then.
+    // Write-protects pages that are unmapped, so that no TLB shoot-down is needed.
     pub(crate) fn protect(&self, arena: &Arena, addresses: Vec<u64>) {
         let Some(fault) = arena.fault.as_ref().filter(|fault| fault.tracks_writes()) else {
             return;
@@ -311,15 +307,14 @@ impl Supervisor<'_> {
                         let gone = matches!(word.state(), State::Remote | State::Probation);
                         gone.then(|| word.with_untracked(false).0)
                     };
-                    // A page that is back already was taken for dirty.
+                    // A page that is mapped again already counts as dirty.
                     let _back = cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, tracked);
                 },
             );
         }
     }
 
-    /// No page of the process in `slot` is leaving any more: it has ended, and its frames are about
-    /// to be given back as a whole.
+    /// Takes the pages of a process that has ended off the rings.
     pub(crate) fn withdraw(&mut self, slot: usize, budget: usize) {
         for tier in 0..self.config.tiers.len() {
             let Some(node) = self.books.accounts[budget][tier].outgoing.node else { continue };

@@ -1,4 +1,4 @@
-//! Which pages of a process are under management, and the state word of each; `bpf/shared.h` has
+//! The pages of a process that are under management, and the state word of each; `bpf/shared.h` has
 //! the same tree in C.
 //!
 //! ```text
@@ -12,9 +12,9 @@
 //!   has been touched), or the number of a node. So a reservation of terabytes costs a few nodes at
 //!   its ends, and what is touched costs what it would cost the processor's own page tables.
 //! * Nodes and leaves come from one stock. The trap takes from its head at the first touch; the
-//!   supervisor takes there, too, and gives back at the tail. The trap is not told of the last
-//!   nodes in the stock: they are the supervisor's, and they keep what was given back from being
-//!   used again while somebody who has found it a moment ago still reads it.
+//!   supervisor takes there, too, and returns nodes at the tail. The trap does not see the last
+//!   nodes in the stock: they are the supervisor's, and they keep returned nodes from being used
+//!   again while a reader that has found one a moment ago still reads it.
 //! * The supervisor never takes a node away that is being put in place: a claim ends within the
 //!   fault, with interrupts off, so it waits for that.
 
@@ -39,12 +39,12 @@ pub(crate) struct PageTable {
     stock: SharedView,
     owners: SharedView,
     stock_mask: u64,
-    /// Nodes that the trap leaves in the stock.
+    /// How many nodes the trap leaves in the stock.
     reserve: u64,
     tail: AtomicU64,
 }
 
-/// Addresses that are to be opened or closed.
+/// A range of addresses that is to be opened or closed.
 struct Change {
     slot: usize,
     start: u64,
@@ -53,7 +53,7 @@ struct Change {
 }
 
 impl PageTable {
-    /// A stock of all nodes that there are, and no process.
+    /// A table with all nodes in stock, and no process.
     pub(super) fn new(
         shared: Arc<SharedView>,
         [nodes, stock, owners]: [SharedView; 3],
@@ -97,7 +97,7 @@ impl PageTable {
         u32::try_from(self.stock.words64()[place].load(Ordering::Acquire)).ok()
     }
 
-    /// Nodes and leaves in the stock.
+    /// How many nodes and leaves are in the stock.
     #[cfg(test)]
     pub(crate) fn stocked(&self) -> u64 {
         self.tail.load(Ordering::Relaxed) - self.head().load(Ordering::Acquire)
@@ -112,24 +112,22 @@ impl PageTable {
         &self.shared.words32()[first..][..ROOT_ENTRIES]
     }
 
-    /// Gives back all that the process in `slot` has, and closes all of it: as the next process is
-    /// to find it.
+    /// Frees all nodes of `slot` and closes all of its addresses, for the next process.
     pub(crate) fn clear(&self, slot: usize) {
         for entry in self.root(slot) {
             self.shut(entry, ROOT_SHIFT, 0, &mut |_segment| {});
         }
     }
 
-    /// Takes `start..end` under management; pages that are already stay as they are. Answers how
-    /// many pages could not be, because the stock is empty.
+    /// Takes `start..end` under management; pages that are managed already stay as they are.
+    /// Returns how many pages could not be taken, because the stock is empty.
     pub(crate) fn open(&self, slot: usize, start: u64, end: u64) -> u64 {
         let change = Change { slot, start, end, to: OPEN };
         self.change(self.root(slot), ROOT_SHIFT, 0, &change, &mut |_segment| {})
     }
 
-    /// Forgets all that is known of `start..end`: it is not under management any more. Tells
-    /// `freed` the first address of each leaf that was given back, and answers how many pages stay,
-    /// because the stock is empty.
+    /// Ends the management of `start..end`. Calls `freed` with the first address of each leaf that
+    /// it frees. Returns how many pages stay managed, because the stock is empty.
     pub(crate) fn close(
         &self,
         slot: usize,
@@ -141,8 +139,8 @@ impl PageTable {
         self.change(self.root(slot), ROOT_SHIFT, 0, &change, freed)
     }
 
-    // Changes the part of a node's entries, the first of which is for `base` on, each for
-    // `1 << shift` bytes.
+    // Applies `change` to a node's entries; the first one covers `1 << shift` bytes from `base` on.
+    // Returns how many pages it could not change.
     fn change(
         &self,
         entries: &[AtomicU32],
@@ -185,7 +183,7 @@ impl PageTable {
         failed
     }
 
-    // The node below an entry, made if it is open or closed as a whole.
+    // The node below an entry, made if there is none. `None` if the stock is empty.
     fn split(&self, entry: &AtomicU32, shift: u32, base: u64, slot: usize) -> Option<u32> {
         loop {
             let value = settled(entry);
@@ -212,7 +210,7 @@ impl PageTable {
         }
     }
 
-    // Closes an entry and gives back what is below it.
+    // Closes an entry and frees the nodes below it.
     fn shut(&self, entry: &AtomicU32, shift: u32, base: u64, freed: &mut dyn FnMut(u64)) {
         let value = loop {
             let value = settled(entry);
@@ -238,13 +236,13 @@ impl PageTable {
         self.give_back(value);
     }
 
+    // Zeroes a node and returns it to the stock.
     fn give_back(&self, number: u32) {
         self.node(number).iter().for_each(|word| word.store(0, Ordering::Relaxed));
         self.put_back(number);
     }
 
-    /// The state words of the 2 MiB that hold `address`, if any of them is under management and was
-    /// touched.
+    /// The state words of the 2 MiB that hold `address`; `None` if they have no leaf.
     pub(crate) fn leaf(&self, slot: usize, address: u64) -> Option<&[AtomicU32]> {
         let mut entries = self.root(slot);
         let mut shift = ROOT_SHIFT;
@@ -256,13 +254,13 @@ impl PageTable {
         (address >> ROOT_SHIFT < ROOT_ENTRIES as u64).then_some(entries)
     }
 
-    /// The state word of a page, if it has one.
+    /// The state word of a page; `None` if it has none.
     pub(crate) fn word(&self, slot: usize, address: u64) -> Option<&AtomicU32> {
         self.leaf(slot, address).map(|words| &words[index_in_leaf(address)])
     }
 
-    /// The state word of a page, if it has one, and what finds it without its process:
-    /// [`word_of`](Self::word_of).
+    /// The state word of a page, and the reference by which [`word_of`](Self::word_of) finds it
+    /// without its process; `None` if it has none.
     pub(crate) fn reference(&self, slot: usize, address: u64) -> Option<(u32, &AtomicU32)> {
         let mut entries = self.root(slot);
         let mut shift = ROOT_SHIFT;
@@ -278,31 +276,30 @@ impl PageTable {
         Some((reference, &entries[index]))
     }
 
-    /// The state word that a reference is of; any word, if its leaf was given back meanwhile.
+    /// The state word of a reference; an arbitrary word if its leaf was freed meanwhile.
     pub(crate) fn word_of(&self, reference: u32) -> &AtomicU32 {
         &self.nodes.words32()[reference as usize]
     }
 
-    /// Takes a node of the stock for a ring of outgoing pages; none if the stock is empty.
+    /// Takes a node from the stock for a ring of outgoing pages; `None` if the stock is empty.
     pub(crate) fn take_ring(&self) -> Option<u32> {
         let number = self.take()?;
         self.node(number).iter().for_each(|word| word.store(0, Ordering::Relaxed));
         Some(number)
     }
 
-    /// Gives the node of a ring back.
+    /// Frees the node of a ring.
     pub(crate) fn give_ring(&self, number: u32) {
         self.give_back(number);
     }
 
-    /// The words of a ring of outgoing pages, and the same two by two.
+    /// The words of a ring of outgoing pages, as 32 bits and as 64 bits each.
     pub(crate) fn ring(&self, number: u32) -> (&[AtomicU32], &[AtomicU64]) {
         let first = number as usize * NODE_ENTRIES / 2;
         (self.node(number), &self.nodes.words64()[first..][..NODE_ENTRIES / 2])
     }
 
-    /// The state word of a page under management, whose leaf is taken from the stock if need be;
-    /// none if the stock is empty or the page is not under management.
+    /// The state word of a managed page, whose leaf is taken from the stock if need be.
     pub(crate) fn make_word(&self, slot: usize, address: u64) -> Result<&AtomicU32, NoWord> {
         let mut entries = self.root(slot);
         let mut shift = ROOT_SHIFT;
@@ -345,6 +342,7 @@ impl PageTable {
         self.walk(root, ROOT_SHIFT, 0, (start, end), &mut visit).break_value()
     }
 
+    // As `each_leaf`, below a node whose first entry covers `1 << shift` bytes from `base` on.
     fn walk<B>(
         &self,
         entries: &[AtomicU32],
@@ -370,7 +368,7 @@ impl PageTable {
         self.each_leaf(slot, start, end, |segment, _words| ControlFlow::Break(segment))
     }
 
-    /// The first page of `start..end` that holds something, as far as state words tell.
+    /// The first page of `start..end` whose state word says that it has contents.
     pub(crate) fn next_used(&self, slot: usize, start: u64, end: u64) -> Option<u64> {
         self.each_leaf(slot, start, end, |segment, words| {
             let is_used = |cell: &AtomicU32| {
@@ -405,7 +403,7 @@ impl PageTable {
         debug_assert!(all.is_none(), "nothing breaks the walk");
     }
 
-    /// Ranges, in order, of pages of `start..end` whose state words are `wanted`.
+    /// The ranges, in order, of pages of `start..end` for whose state words `wanted` holds.
     pub(crate) fn runs(
         &self,
         slot: usize,
@@ -429,13 +427,13 @@ impl PageTable {
 /// Why a page has no state word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoWord {
-    /// It is not under management.
+    /// The page is not under management.
     Closed,
-    /// There is no leaf for it.
+    /// The stock has no leaf for the page.
     Full,
 }
 
-// The entries, with their places, that have to do with `start..end`.
+// The entries of a node that overlap `start..end`, with their indices.
 fn within(
     entries: &[AtomicU32],
     shift: u32,
@@ -453,17 +451,18 @@ const fn child_shift(shift: u32) -> u32 {
     shift - 9
 }
 
-/// The place of a page's word in its leaf.
+/// The index of a page's word in its leaf.
 pub(crate) fn index_in_leaf(address: u64) -> usize {
     usize::try_from(address >> PAGE_SHIFT).unwrap_or(0) % NODE_ENTRIES
 }
 
+// The node that an entry names; `None` if the entry is open or closed.
 fn numbered(entry: &AtomicU32) -> Option<u32> {
     let value = entry.load(Ordering::Acquire);
     (value != OPEN && value < CLOSED).then_some(value)
 }
 
-// What an entry holds when nobody is about to put a node there.
+// The value of an entry, once the trap is not putting a node there.
 fn settled(entry: &AtomicU32) -> u32 {
     loop {
         let value = entry.load(Ordering::Acquire);

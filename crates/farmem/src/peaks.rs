@@ -1,11 +1,11 @@
-//! The most that a process, and all of them, have had managed at a time.
+//! The peak of managed memory, of each process and of all together.
 
 use std::sync::atomic::Ordering;
 
 use super::supervisor::Supervisor;
 
 impl Supervisor<'_> {
-    /// Keeps the most that has been managed at a time, in one process and in all.
+    /// Raises the peak of managed pages, of the process in `slot` and of all together.
     pub(crate) fn note_peak(&mut self, slot: usize) {
         self.tally(slot);
         let (pages, _local) = self.books.members.pages();
@@ -16,7 +16,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// First touches of a process that were counted and not logged.
+    /// How many first touches of a process were counted but not logged.
     pub(crate) fn unlogged(&self, slot: usize) -> u64 {
         self.kernel.tables.proc(slot).first_touch_count().load(Ordering::Relaxed)
     }

@@ -14,20 +14,20 @@ pub(crate) enum Pending {
     Map { id: u64, thread: u32, start: u64, bytes: u64, attempts: u32, request: MapRequest },
     /// A new place for a region that moves.
     Move(Move),
-    /// Its old place is to be gone.
+    /// The old place of a region that moves is to be unmapped.
     Vacate(Move),
-    /// Memory from `start` on that nobody has asked for yet.
+    /// Memory from `start` on, for the stock.
     Stock { start: u64 },
     /// The helper changes its rights before the program does by the call `id`.
     Follow { id: u64 },
-    /// Ranges that nobody is to touch until a fork.
+    /// Ranges that no thread may touch until a fork.
     Freeze,
     /// Pages that are being unmapped: those of `tier` that may leave then, and addresses that are
     /// to be write-protected.
     Drop { pages: Vec<PageIndex>, tier: usize, unprotected: Vec<u64> },
 }
 
-/// What the helper of a process has yet to answer. It answers in the order in which it is asked.
+/// The commands that a helper has yet to answer. It answers them in order.
 #[derive(Debug, Default)]
 pub(crate) struct Awaited {
     last: u64,
@@ -41,15 +41,15 @@ impl Awaited {
         self.last + 1
     }
 
-    /// The next command has been sent.
+    /// Notes that the next command has been sent.
     pub(crate) fn sent(&mut self, pending: Pending) {
         self.last += 1;
         self.dropping += count(&pending);
         self.pending.insert(self.last, pending);
     }
 
-    /// What a reply is about. Of pages that were dropped it has those that no later command drops:
-    /// the others have been touched since, and are mapped until it is answered.
+    /// The command that reply `number` answers. A drop lists only pages that no later command
+    /// drops: the others were touched since, and stay mapped until that is answered.
     pub(crate) fn answered(&mut self, number: u64) -> Option<Pending> {
         let mut pending = self.pending.remove(&number)?;
         self.dropping -= count(&pending);
@@ -66,17 +66,17 @@ impl Awaited {
         self.pending.values().any(has)
     }
 
-    /// Pages that it is about to unmap.
+    /// How many pages the helper is about to unmap.
     pub(crate) const fn dropping(&self) -> u64 {
         self.dropping
     }
 
-    /// Whether any command is of some kind.
+    /// Whether `is` holds for any awaited command.
     pub(crate) fn any(&self, is: impl FnMut(&Pending) -> bool) -> bool {
         self.pending.values().any(is)
     }
 
-    /// Commands that are not answered.
+    /// How many commands are not answered yet.
     pub(crate) fn len(&self) -> usize {
         self.pending.len()
     }

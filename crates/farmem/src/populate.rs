@@ -18,36 +18,36 @@ mod steps;
 
 use std::collections::VecDeque;
 
-/// Pages that are populated at a time: others wait for the supervisor meanwhile.
+/// Pages that are populated in one go, so that faults can be served in between.
 const PAGES_AT_ONCE: u64 = 64;
-/// How far ahead of its time a page may be asked for.
+/// How far ahead of its time a page may be requested.
 const AHEAD_NS: u64 = 1_000_000;
 
-/// What becomes of the call.
+/// How the held call ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Then {
-    /// It has this result.
+    /// The supervisor answers with this result.
     Answer(i64),
-    /// The kernel does it, too.
+    /// The kernel performs the call, too.
     Proceed,
 }
 
 /// Memory that is being populated.
 #[derive(Debug)]
 pub(crate) struct Populate {
-    /// The call, and its thread.
+    /// The held call, and the thread that makes it.
     pub(crate) id: u64,
     pub(crate) thread: u32,
     pub(crate) slot: usize,
-    /// What is left, in bytes.
+    /// Ranges that are left: start and end.
     pub(crate) ranges: VecDeque<(u64, u64)>,
-    /// As by writes.
+    /// Whether pages are populated as by writes.
     pub(crate) write: bool,
     pub(crate) then: Then,
-    /// When the last page so far is here, in nanoseconds of the run.
+    /// When the last page requested so far arrives, in nanoseconds of the run.
     ready_ns: u64,
-    /// Budget and tier in which a page waits for a frame.
+    /// Budget and tier in which a page waits for a frame; `None` if none waits.
     short: Option<(usize, usize)>,
-    /// A page of it is on its way from a blade.
+    /// The next page is on its way from a blade.
     is_awaited: bool,
 }

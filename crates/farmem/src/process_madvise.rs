@@ -17,7 +17,7 @@ const RANGES_MAX: u64 = 1024;
 const RANGE_BYTES: usize = 16;
 
 impl Supervisor<'_> {
-    /// A process empties ranges of a process's memory.
+    /// Acts on `process_madvise`: empties the managed parts of ranges of the caller's own memory.
     pub(crate) fn process_madvise(
         &mut self,
         slot: usize,
@@ -30,7 +30,7 @@ impl Supervisor<'_> {
         let ranges = arena.and_then(|arena| ranges(arena, call.tid, vector, count));
         let ranges = ranges.filter(|_| own && flags == 0);
         let (Some(ranges), true) = (ranges, sys::process::may_advise_itself()) else {
-            // Another process, or what the kernel refuses.
+            // The call is for another process, or the kernel refuses it.
             return Ok(self.kernel.listener.proceed(call.id)?);
         };
         let mut done = 0;
@@ -56,7 +56,7 @@ impl Supervisor<'_> {
             done += bytes;
         }
         if !managed {
-            // The kernel does the rest; what is ours it unmaps once more.
+            // The kernel does the rest, and unmaps managed pages once more.
             return Ok(self.kernel.listener.proceed(call.id)?);
         }
         Ok(self
@@ -66,7 +66,7 @@ impl Supervisor<'_> {
     }
 }
 
-// The process that a descriptor stands for.
+// The process of a pidfd of thread `tid`; `None` if it is none.
 fn subject(tid: u32, descriptor: u64) -> Option<u32> {
     let info = std::fs::read_to_string(format!("/proc/{tid}/fdinfo/{descriptor}")).ok()?;
     info.lines().find_map(|line| line.strip_prefix("Pid:"))?.trim().parse().ok()

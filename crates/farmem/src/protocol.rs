@@ -1,4 +1,4 @@
-//! What the supervisor and the object in its programs say to each other.
+//! The messages between the supervisor and the object in its programs.
 
 #[path = "../../farmem-preload/src/protocol.rs"]
 #[expect(unreachable_pub, reason = "one file for both sides; each uses its part")]

@@ -1,4 +1,4 @@
-//! What a run tells: while it goes on, and at its end.
+//! What a run reports: while it goes on, and at its end.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -22,7 +22,7 @@ use paging::outgoing::OUTGOING_MAX;
 pub struct Snapshot {
     /// Processes under management.
     pub processes: u64,
-    /// Pages that hold something, local or remote.
+    /// Pages with contents, local or remote.
     pub populated_pages: u64,
     /// Of those, local ones.
     pub resident_pages: u64,
@@ -34,11 +34,11 @@ pub struct Snapshot {
     pub stall_count: u64,
     /// 99th percentile of a fetch so far, in nanoseconds.
     pub fetch_p99_ns: u64,
-    /// Since the start, in nanoseconds.
+    /// Time since the start, in nanoseconds.
     pub elapsed_ns: u64,
 }
 
-/// A change to a running run; what is `None` stays.
+/// A change to a running program; a value of `None` stays.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Retune {
     /// Index of the tier.
@@ -51,26 +51,26 @@ pub struct Retune {
     pub local: Option<LocalSize>,
 }
 
-/// Who watches a run.
+/// An observer of a run.
 pub trait Observer {
-    /// Called every 100 ms; what it answers is done at once.
+    /// Called every 100 ms; the changes that it returns are applied at once.
     fn tick(&mut self, snapshot: &Snapshot) -> Vec<Retune> {
         let _ = snapshot;
         Vec::new()
     }
 
-    /// Called with every fault when the run records them, in batches.
+    /// Called with batches of faults, if the run records them.
     fn faults(&mut self, faults: &[FaultEvent]) {
         let _ = faults;
     }
 
-    /// Called with what people should know at once; it is among the warnings of the run, too.
+    /// Called with news for the user; they are among the warnings of the run, too.
     fn news(&mut self, text: &str) {
         let _ = text;
     }
 }
 
-/// A watcher that does not look.
+/// An observer that ignores everything.
 #[derive(Debug, Default)]
 pub struct Silent;
 
@@ -79,27 +79,27 @@ impl Observer for Silent {}
 /// How a run ended.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// What ended the program.
+    /// How the program ended.
     pub change: Change,
     /// Everything that was measured.
     pub results: RunResults,
-    /// How long a turn of the trap's wait loop took lately, in 1024ths of a nanosecond; 0 if
-    /// nothing was delayed. A measure of how fast the processor is.
+    /// How long a turn of the trap's wait loop took lately, in 1024ths of a nanosecond; 0 if no
+    /// fault was delayed. It measures how fast the processor is.
     pub pace: u64,
-    /// How a sample of pages was used, if that was watched.
+    /// How a sample of pages was used; `None` if the run did not watch pages.
     pub touches: Option<Touches>,
-    /// The order of first fetches, if it was recorded or replayed.
+    /// The order of first fetches; `None` if it was neither recorded nor replayed.
     pub order: Option<Ended>,
 }
 
 /// Counts and histograms of a run.
 pub(crate) struct Totals {
     start_ns: u64,
-    /// Processor time of the supervisor until then.
+    /// Processor time of the supervisor at the start.
     thread_start_ns: u64,
     constant_ns: u64,
     page_ns: u64,
-    /// What a fetch takes is no delay of afar's making: none of it is late.
+    /// Fetches take real time, which afar does not add: none of it counts as late.
     pub(crate) only_measures: bool,
     pub(crate) first_touch_count: u64,
     fetch_count: u64,
@@ -110,16 +110,16 @@ pub(crate) struct Totals {
     pub(crate) joined_count: u64,
     /// How long a processor had interrupts off at most, and how often for longer than 20 µs.
     pub(crate) interrupts_off: (u64, u64),
-    /// Spins of faults that got an answer, and that did not, where faults spin for real pages.
+    /// How many spins were answered and how many expired; `None` if faults do not spin.
     spins: Option<Spins>,
     pub(crate) lost_count: u64,
-    /// Management that was lost, and how often.
+    /// Reported losses, and how often each happened.
     losses: BTreeMap<&'static str, u64>,
     pub(crate) fork_count: u64,
     pub(crate) stall_count: u64,
     pub(crate) stall_ns: u64,
     stall_max_ns: u64,
-    /// There was nothing to evict when frames were short.
+    /// Frames were short, and no page could be evicted.
     pub(crate) unrelieved: bool,
     /// A helper was stopped when it had pages to drop.
     pub(crate) stopped: bool,
@@ -136,7 +136,7 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    /// So many pages are managed now, in all processes.
+    /// Raises the peak to `pages`, which are managed now in all processes.
     pub(crate) fn populated(&mut self, pages: u64) {
         self.populated_peak = self.populated_peak.max(pages);
     }
@@ -176,13 +176,13 @@ impl Totals {
         }
     }
 
-    /// What the kernel adds to each fault, and what one page occupies the link for, in nanoseconds.
+    /// Sets what the kernel adds to a fault, and what a page occupies the link for; nanoseconds.
     pub(crate) fn set_costs(&mut self, constant_ns: u64, page_ns: u64) {
         self.constant_ns = constant_ns;
         self.page_ns = page_ns;
     }
 
-    /// Opens the accounts of the links of `tiers`.
+    /// Begins to count what the links of `tiers` carry.
     pub(crate) fn open_accounts(&mut self, tiers: &[Tier]) {
         let now = sys::clock::monotonic_ns();
         let open = |(place, tier): (usize, &Tier)| {
@@ -192,7 +192,7 @@ impl Totals {
         self.carried = tiers.iter().enumerate().map(open).collect();
     }
 
-    /// The link of `tier` has another bandwidth from now on.
+    /// Notes the new bandwidth of the link of `tier`; `None` for no limit.
     pub(crate) fn retuned(&mut self, tier: usize, rate: Option<BitsPerSec>) {
         self.carried[tier].retuned(rate, sys::clock::monotonic_ns());
     }
@@ -212,7 +212,7 @@ impl Totals {
         }
     }
 
-    /// An event has ended after so long, as far as that was seen.
+    /// Records the time of a fetch that has ended; 0 if it was not measured.
     pub(crate) fn ended(&mut self, event: &FaultEvent, measured_ns: u64) {
         if event.kind == FaultKind::Fetch && measured_ns > 0 {
             let total_ns = measured_ns + self.constant_ns;
@@ -221,7 +221,7 @@ impl Totals {
         }
     }
 
-    /// Faults that found no frame in the trap, and how long processors were held for one.
+    /// Adds a lane's stalls in the trap: how many, and how long processors were held.
     pub(crate) fn held(&mut self, lane: &Lane<'_>) {
         self.stall_count += lane.stall_count().load(Ordering::Relaxed);
         self.stall_ns += lane.stall_ns().load(Ordering::Relaxed);
@@ -229,29 +229,29 @@ impl Totals {
         self.stall_max_ns = self.stall_max_ns.max(longest);
     }
 
-    /// How often threads spun for pages that are far for real.
+    /// Sets how often threads spun for pages on a blade.
     pub(crate) const fn spun(&mut self, spins: Spins) {
         self.spins = Some(spins);
     }
 
-    /// A fault that waited for a frame in user space.
+    /// Counts a fault that waited `ns` for a frame in user space.
     pub(crate) fn stalled(&mut self, ns: u64) {
         self.stall_count += 1;
         self.stall_ns += ns;
         self.stall_max_ns = self.stall_max_ns.max(ns);
     }
 
-    /// A page has given its frame up.
+    /// Counts an eviction.
     pub(crate) const fn evicted(&mut self) {
         self.evict_count += 1;
     }
 
-    /// So many pages of `tier` were sent to far memory.
+    /// Counts pages of `tier` that were written back.
     pub(crate) fn written_back(&mut self, pages: u64, tier: usize) {
         self.carried[tier].written(pages);
     }
 
-    /// Resident pages of one budget at one moment, beside the budget and what is allowed now.
+    /// Compares a budget's resident pages with what is `allowed` while it shrinks.
     pub(crate) fn peak(&mut self, resident: u64, limit: u64, allowed: u64, batch: u64) {
         let excess = resident.saturating_sub(allowed);
         self.excess_pages = self.excess_pages.max(excess);
@@ -264,7 +264,7 @@ impl Totals {
         }
     }
 
-    /// Management was lost: `what` happened to so many touches, or so often.
+    /// Adds `count` to the loss `what`.
     pub(crate) fn lost(&mut self, what: &'static str, count: u64) {
         if count > 0 {
             *self.losses.entry(what).or_default() += count;
@@ -291,7 +291,7 @@ impl Totals {
         snapshot.elapsed_ns = sys::clock::monotonic_ns().saturating_sub(self.start_ns);
     }
 
-    /// `least` is the smallest budget of local memory, if a share of the memory was to be far.
+    /// Judges the run. `least` is the smallest budget, if a share of the memory was to be far.
     pub(crate) fn finish(mut self, change: Change, pace: u64, least: Option<Bytes>) -> Outcome {
         let elapsed_ns = sys::clock::monotonic_ns().saturating_sub(self.start_ns);
         if self.lost_count > 0 {

@@ -1,13 +1,13 @@
-//! What a program asked of `mmap`.
+//! The arguments of an `mmap`.
 
 /// See the module's description.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MapRequest {
     pub(crate) protection: u64,
-    /// Whatever is there is replaced (`MAP_FIXED`).
+    /// The new memory replaces what is mapped there (`MAP_FIXED`).
     pub(crate) fixed: bool,
-    /// It must be there or nowhere (`MAP_FIXED_NOREPLACE`).
+    /// The memory must be at this address or nowhere (`MAP_FIXED_NOREPLACE`).
     pub(crate) only_there: bool,
-    /// Its pages are to be there at once (`MAP_POPULATE`).
+    /// All pages are to be populated at once (`MAP_POPULATE`).
     pub(crate) populates: bool,
 }

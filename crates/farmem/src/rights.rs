@@ -1,8 +1,8 @@
-//! The program becomes another user, or gives up capabilities: its helper does first.
+//! A program becomes another user, or drops capabilities: its helper does so first.
 //!
-//! A helper that had more rights than its program would be the way to have them. So a call that
-//! changes them is made by the helper before the program makes it; what the helper cannot do, the
-//! program cannot do either.
+//! A helper with more rights than its program would be a way to get them. So the helper makes a
+//! call that changes rights before the program does; what the helper cannot do, the program cannot
+//! do either.
 
 use sys::seccomp::Notification;
 
@@ -14,7 +14,7 @@ use super::supervisor::Supervisor;
 use sys::nr;
 
 impl Supervisor<'_> {
-    /// The process of `slot` is about to change its users, groups or capabilities.
+    /// Has the helper of `slot` change its rights as the program is about to.
     pub(crate) fn follow(
         &mut self,
         slot: usize,
@@ -23,7 +23,7 @@ impl Supervisor<'_> {
     ) -> Result<(), RunError> {
         let pending = Pending::Follow { id: call.id };
         let sent = match self.people.arenas[slot].as_mut() {
-            // One that only borrows the memory changes its own rights, not those of its parent.
+            // A process that only borrows the memory changes its own rights alone.
             Some(arena) if arena.tgid == tgid => {
                 if i64::from(call.nr) == nr::CAPSET {
                     let Some(mask) = permitted(arena, call) else {
@@ -39,14 +39,14 @@ impl Supervisor<'_> {
             _ => return Ok(self.kernel.listener.proceed(call.id)?),
         };
         if sent.is_err() {
-            // The process is on its way out; so is the caller.
+            // The process ends, and the caller with it.
             self.kernel.listener.proceed(call.id)?;
         }
         Ok(())
     }
 }
 
-// The lower half of the capabilities that a `capset` would permit; none if the kernel will refuse.
+// The lower half of the capabilities that a `capset` permits. `None` if they cannot be read.
 fn permitted(arena: &Arena, call: &Notification) -> Option<u64> {
     const PERMITTED_AT: u64 = 4;
     let mut mask = [0_u8; 4];

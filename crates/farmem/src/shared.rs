@@ -18,10 +18,10 @@ use super::layout::{
 use super::link::{LinkTable, PROFILE_ENTRIES};
 use super::page_table::PageTable;
 
-// A process says which one it is by reading an address of this range, where nothing is mapped.
+// A process enrols with the trap by reading an address of this unmapped range.
 const ENROL_BASE: u64 = 0x7700_0000_0000;
 const ENROL_BYTES: u64 = 0x400_0000_0000;
-/// The trap learns how far the log has been read at every so many events.
+/// The read position of the log is published to the trap after every so many events.
 const EVENTS_TOLD: u64 = 256;
 
 /// What the trap did about a fault.
@@ -64,8 +64,7 @@ pub struct FaultEvent {
     pub wait_ns: u32,
     /// Nanoseconds the fault should take.
     pub requested_ns: u32,
-    /// Nanoseconds until it ended; what the kernel takes before and after the trap comes on top. 0
-    /// if its end was not seen.
+    /// Nanoseconds until the fault ended, as the trap sees it; 0 if its end was not seen.
     pub measured_ns: u32,
 }
 
@@ -74,7 +73,7 @@ const TAG_KIND_SHIFT: u32 = 4;
 const TAG_LEAF_SHIFT: u32 = 7;
 const TAG_PAGE_SHIFT: u32 = 27;
 
-/// What happened, in one word, as `TAG` of `bpf/shared.h`.
+/// An event in one word, as `TAG` of `bpf/shared.h`.
 #[derive(Debug, Clone, Copy)]
 struct Tag(u64);
 
@@ -99,7 +98,7 @@ impl Tag {
         self.field(TAG_LEAF_SHIFT, 20)
     }
 
-    /// Bytes from the first page of the leaf.
+    /// The page's distance from the first page of its leaf, in bytes.
     fn offset(self) -> u64 {
         u64::from(self.field(TAG_PAGE_SHIFT, 9)) << PAGE_SHIFT
     }
@@ -112,13 +111,13 @@ pub(crate) struct Tables {
     links: SharedView,
     profile: SharedView,
     timings: SharedView,
-    /// What is known of each page.
+    /// The state words of pages.
     pub(crate) pages: PageTable,
     event_tail: u64,
 }
 
 impl Tables {
-    /// Tables in memory of our own.
+    /// Tables in ordinary memory, for a trap without a kernel side.
     pub(crate) fn private(sizes: Sizes) -> Result<Self, sys::Error> {
         Self::open(sizes, |name, bytes| {
             let file = MemoryFile::new(name, bytes as u64)?;
@@ -126,7 +125,7 @@ impl Tables {
         })
     }
 
-    /// Tables that `view` finds by name and size.
+    /// Tables in memory that `view` returns by name and size.
     pub(crate) fn open<E>(
         sizes: Sizes,
         view: impl FnMut(&'static str, usize) -> Result<SharedView, E>,
@@ -151,21 +150,19 @@ impl Tables {
     pub(crate) fn recorded(&self) -> &AtomicU32 {
         &self.shared.words32()[3]
     }
-    /// How long before its time a fetched page is let go to be mapped; 0 if the whole wait comes
-    /// before.
+    /// How long before its time a fetched page may be mapped; 0 if the whole wait comes before.
     pub(crate) fn lead_ns(&self) -> &AtomicU64 {
         &self.shared.words64()[2]
     }
-    /// What [`Tables::pace`] was when the links' constants were measured; 0 if it was not.
+    /// [`Tables::pace`] when the links' constants were measured; 0 if they were not.
     pub(crate) fn reference(&self) -> &AtomicU64 {
         &self.shared.words64()[3]
     }
-    /// How long a turn of the wait loop has lately taken, in 1024ths of a nanosecond; 0 if nothing
-    /// was delayed.
+    /// Recent time of a turn of the wait loop, in 1024ths of a nanosecond; 0 without a delay.
     pub(crate) fn pace(&self) -> &AtomicU64 {
         &self.shared.words64()[12]
     }
-    /// The doorbell rings at places of the log that have none of these bits.
+    /// The doorbell rings at indices of the log that have none of these bits.
     pub(crate) fn bell_mask(&self) -> &AtomicU64 {
         &self.shared.words64()[4]
     }
@@ -173,12 +170,11 @@ impl Tables {
     pub(crate) fn watched(&self) -> &AtomicU64 {
         &self.shared.words64()[5]
     }
-    /// Programs that go on with a fault's wait.
+    /// How many further BPF programs continue a fault's wait.
     pub(crate) fn stretches(&self) -> &AtomicU64 {
         &self.shared.words64()[6]
     }
-    /// How long a processor had interrupts off at most, in nanoseconds, and how often for longer
-    /// than 20 µs.
+    /// How long a processor had interrupts off, at most, in nanoseconds, and how often over 20 µs.
     pub(crate) fn interrupts_off(&self) -> (u64, u64) {
         let word = |at: usize| self.shared.words64()[at].load(Ordering::Relaxed);
         (word(14), word(15))
@@ -189,24 +185,24 @@ impl Tables {
     pub(crate) fn joined_count(&self) -> &AtomicU64 {
         &self.shared.words64()[9]
     }
-    /// Places of the log that were given out since the start.
+    /// How many entries of the log were reserved since the start.
     pub(crate) fn logged_count(&self) -> &AtomicU64 {
         &self.shared.words64()[8]
     }
-    /// Events that were taken since the start.
+    /// How many events were read since the start.
     pub(crate) const fn taken_count(&self) -> u64 {
         self.event_tail
     }
-    /// Touches that were let through because there was no leaf for them.
+    /// How many touches were let through because the stock had no leaf for them.
     pub(crate) fn stock_empty(&self) -> &AtomicU64 {
         &self.shared.words64()[11]
     }
-    /// The doorbell had no room for a number.
+    /// How often the doorbell had no room for a number.
     pub(crate) fn bell_lost(&self) -> &AtomicU64 {
         &self.shared.words64()[26]
     }
 
-    /// The doorbell was rung since the supervisor last slept.
+    /// Whether the doorbell was rung since the supervisor last slept.
     pub(crate) fn rung(&self) -> &AtomicU64 {
         &self.shared.words64()[24]
     }
@@ -234,17 +230,16 @@ impl Tables {
         &self.profile.words32()[tier * PROFILE_ENTRIES..][..PROFILE_ENTRIES]
     }
 
-    /// The trap takes no faults of this process for those of a process under management any more.
-    /// It has the process by a number of its own, which is given in `proc`.
+    /// Stops the trap from treating faults of this process as managed. `tgid` is the trap's number
+    /// of the process, as in `proc`.
     pub(crate) fn forget(&self, tgid: u32) {
         let number = tgid as usize % PIDS_MAX;
-        // Two to a word.
+        // Two slots share a word of 32 bits.
         let half = &self.shared.words32()[SLOTS_AT * 2 + number / 2];
         half.fetch_and(if number.is_multiple_of(2) { !0xffff } else { 0xffff }, Ordering::AcqRel);
     }
 
-    /// How long the fault took that `tid` logged at `place` since the start, in nanoseconds; none
-    /// before it has ended.
+    /// How long a logged fault took, in nanoseconds; `None` before it has ended.
     pub(crate) fn end_of(&self, place: u64, tid: u32) -> Option<u32> {
         let place = usize::try_from(place).unwrap_or(0) & (EVENTS_MAX - 1);
         let halves = &self.timings.words32()[place * TIMING_WORDS * 2..][..TIMING_WORDS * 2];
@@ -252,7 +247,7 @@ impl Tables {
         (halves[2].load(Ordering::Relaxed) == tid && measured > 0).then_some(measured)
     }
 
-    /// As the trap does it.
+    /// Writes the end of a fault, as the trap does.
     #[cfg(test)]
     pub(crate) fn set_end(&self, place: usize, tid: u32, measured_ns: u32) {
         let halves = &self.timings.words32()[place * TIMING_WORDS * 2..][..TIMING_WORDS * 2];
@@ -260,7 +255,7 @@ impl Tables {
         halves[5].store(measured_ns, Ordering::Release);
     }
 
-    /// Takes the next event out of the log; its page is yet to be numbered.
+    /// Reads the next event of the log, whose page is not numbered yet; `None` if there is none.
     pub(crate) fn next_event(&mut self) -> Option<FaultEvent> {
         let place = usize::try_from(self.event_tail).unwrap_or(0) & (EVENTS_MAX - 1);
         let word = &self.shared.words64()[TAGS_AT + place];
@@ -287,7 +282,7 @@ impl Tables {
         };
         word.store(0, Ordering::Release);
         self.event_tail += 1;
-        // The trap reads it at every fault, so it is not written at every event.
+        // The trap reads the position at every fault, so it is not written at every event.
         if self.event_tail.is_multiple_of(EVENTS_TOLD) {
             self.shared.words64()[16].store(self.event_tail, Ordering::Release);
         }
@@ -295,20 +290,20 @@ impl Tables {
     }
 }
 
-/// An address that a process in `slot` reads to say which one it is; nobody else knows it.
+/// A secret address that the process in `slot` reads to enrol with the trap.
 pub(crate) fn enrol_address(slot: usize, random: u64) -> u64 {
     let numbers = (ENROL_BYTES >> PAGE_SHIFT) / PROCS_MAX as u64;
     ENROL_BASE + (((random % numbers) * PROCS_MAX as u64 + slot as u64) << PAGE_SHIFT)
 }
 
-/// What the trap knows of a process.
+/// The trap's entry of a process.
 pub(crate) struct Proc<'a> {
     words: &'a [AtomicU64],
     halves: &'a [AtomicU32],
 }
 
 impl<'a> Proc<'a> {
-    /// Its number as the trap has it; 0 before it has enrolled.
+    /// The trap's number of the process; 0 before it has enrolled.
     pub(crate) fn tgid(&self) -> &'a AtomicU32 {
         &self.halves[0]
     }
@@ -324,14 +319,14 @@ impl<'a> Proc<'a> {
     pub(crate) fn prefetch_stride(&self) -> &'a AtomicU32 {
         &self.halves[4]
     }
-    /// Processor of the last fault that rang the doorbell.
+    /// The processor of the last fault that rang the doorbell; `None` before the first.
     pub(crate) fn processor(&self) -> Option<usize> {
         self.halves[5].load(Ordering::Relaxed).checked_sub(1).map(|number| number as usize)
     }
     pub(crate) fn first_touch_count(&self) -> &'a AtomicU64 {
         &self.words[3]
     }
-    /// Where it enrols; 0 for nowhere.
+    /// The address by which the process enrols; 0 for none.
     pub(crate) fn enrol_address(&self) -> &'a AtomicU64 {
         &self.words[4]
     }

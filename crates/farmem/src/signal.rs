@@ -1,4 +1,4 @@
-//! Numbers of signals (signal(7), x86-64), and what a supervisor does with those it gets.
+//! Numbers of signals (signal(7), x86-64), and how a supervisor passes them on.
 
 use sys::event::Signals;
 
@@ -8,23 +8,23 @@ pub const SIGHUP: i32 = 1;
 pub const SIGINT: i32 = 2;
 /// Ctrl-\\.
 pub const SIGQUIT: i32 = 3;
-/// Nobody catches it.
+/// Cannot be caught.
 pub const SIGKILL: i32 = 9;
-/// For the program.
+/// Has no meaning to the supervisor.
 pub const SIGUSR1: i32 = 10;
-/// An end is asked for.
+/// A request to end.
 pub const SIGTERM: i32 = 15;
-/// A child has changed.
+/// A child has ended, stopped or continued.
 pub const SIGCHLD: i32 = 17;
 /// A stopped process goes on.
 pub const SIGCONT: i32 = 18;
 /// Ctrl-Z.
 pub const SIGTSTP: i32 = 20;
 
-/// What a supervisor takes in place of being interrupted by it.
+/// Signals that a supervisor receives as messages, without being interrupted.
 pub const TAKEN: [i32; 8] = [SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGTERM, SIGCHLD, SIGCONT, SIGTSTP];
 
-/// Passes what has arrived on to the program `child`; answers whether a child has changed.
+/// Passes received signals on to the program `child`. Returns whether a child process has changed.
 #[must_use]
 pub fn pass_on(signals: &Signals, child: u32) -> bool {
     let mut has_changed = false;

@@ -1,4 +1,4 @@
-//! What the supervisor knows and holds, in groups that change together.
+//! The supervisor's state, in groups that change together.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::{File, OpenOptions};
@@ -34,7 +34,7 @@ use super::throttle::Throttle;
 use super::trap::Trap;
 use super::userfault_trap::Waiting;
 
-/// What it has of the kernel, and shares with the trap.
+/// Kernel objects, and the tables shared with the trap.
 pub(crate) struct Kernel {
     pub(crate) tables: Tables,
     pub(crate) doorbell: Option<Doorbell>,
@@ -46,15 +46,15 @@ pub(crate) struct Kernel {
     pub(crate) streak: Streak,
 }
 
-/// Who is there.
+/// Managed processes and their threads.
 pub(crate) struct People {
     pub(crate) arenas: Vec<Option<Arena>>,
     pub(crate) slots: BTreeMap<u32, usize>,
     /// Process of each thread that has made a call.
     pub(crate) processes: BTreeMap<u32, u32>,
-    /// The same: process, thread.
+    /// The same pairs, by process: process, thread.
     pub(crate) threads: BTreeSet<(u32, u32)>,
-    /// Processes that end when their helpers have.
+    /// Processes that end once their helpers have.
     pub(crate) leavers: Vec<Leaver>,
 }
 

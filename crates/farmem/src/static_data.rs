@@ -1,5 +1,5 @@
-//! The static data of a program (`.data`, `.bss`), which it has before it asks for any memory: from
-//! its first call for memory on it is managed as all that follows.
+//! The static data of a program (`.data`, `.bss`), which exists before its first call for memory
+//! and is managed from that call on.
 //!
 //! ```text
 //! helper greets -> static data found, its contents copied to the memory file
@@ -32,20 +32,20 @@ const PROT_EXEC: u64 = 4;
 /// The address of the program's headers, which its file begins with, among the values that the
 /// kernel gives a program.
 const AT_PHDR: u64 = 3;
-/// Bytes that are copied in one go.
+/// Bytes of one copy.
 const CHUNK: usize = 256 << 10;
 
-/// One mapping of static data.
+/// A mapping of static data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Data {
     mapping: Mapping,
-    /// It begins as what is in the file, and not as zeros.
+    /// Its initial contents are those of the file, not zeros.
     from_file: bool,
 }
 
 impl Supervisor<'_> {
-    /// Takes the static data of an image that has just greeted under management. Its helper waits
-    /// for this, and for what it is to map.
+    /// Takes the static data of an image that has just greeted under management, and sends its
+    /// helper, which waits, the ranges to map.
     pub(crate) fn take_static_data(&mut self, slot: usize, tgid: u32) {
         let (Some(arena), Some(injection)) =
             (self.people.arenas[slot].as_ref(), self.programs.injections.get(&tgid))
@@ -58,7 +58,7 @@ impl Supervisor<'_> {
             if copy(tgid, injection.memory(), &arena.memory, data).is_ok() {
                 taken.push(data.mapping);
             } else {
-                // It stays as it is.
+                // This mapping stays unmanaged.
                 let _end_of_file = arena.memory.punch(start, end - start);
             }
         }
@@ -73,7 +73,7 @@ impl Supervisor<'_> {
     }
 }
 
-// None if it cannot be found, or if some of it has been swapped out.
+// The static data of process `pid`; none if it is not found, or partly swapped out.
 fn of(pid: u32) -> Vec<Data> {
     let read = |file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}"));
     let is_swapped = |status: &str| {
@@ -103,7 +103,7 @@ fn find(maps: &str, headers: u64) -> Vec<Data> {
     let (mut found, mut behind) = (Vec::new(), 0);
     for (mapping, fields) in &lines {
         let from_file = program.is_some() && file(fields) == program;
-        // Memory that ends where the heap would begin has its name.
+        // A mapping that ends where the heap would begin is named after it.
         let has_no_name = matches!(fields.get(5), None | Some(&"[heap]"));
         let follows = mapping.start == behind && file(fields).is_none() && has_no_name;
         if !from_file && !follows {

@@ -1,4 +1,4 @@
-//! Memory that is mapped before the program asks for it.
+//! Stock: memory that is mapped before the program asks for it.
 //!
 //! ```text
 //! mmap -> a piece of the stock -> answer
@@ -14,24 +14,24 @@ mod steps;
 
 use paging::regions::{Regions, Traits};
 
-/// Bytes that are mapped at a time.
+/// Bytes by which the stock is filled up.
 const STOCK_BYTES: u64 = 16 << 20;
-/// More is mapped when there is less.
+/// The stock is filled up when it has fewer bytes.
 const LOW_BYTES: u64 = 4 << 20;
-/// What is larger gets a place of its own, with room to grow.
+/// A larger mapping gets a place of its own, with room to grow.
 const PIECE_MAX: u64 = 2 << 20;
 /// Calls before the first stock: most programs make few.
 const CALLS_MIN: u32 = 8;
 
-/// What a process has in stock.
+/// The stock of a process.
 #[derive(Debug, Default)]
 pub(crate) struct Stock {
-    /// Start and end of each piece, as far as is known.
+    /// Start and end of each piece; the program may have unmapped some of it.
     pieces: Vec<(u64, u64)>,
-    /// Calls that could have been answered from it.
+    /// How many calls could have been answered from the stock.
     calls: u32,
     is_coming: bool,
-    /// There is no room for it, or it counts against a limit of the program.
+    /// The stock has no room, or would count against a limit of the program.
     is_refused: bool,
 }
 
@@ -40,7 +40,7 @@ impl Stock {
         self.pieces.iter().map(|(start, end)| end - start).sum()
     }
 
-    // The addresses of so many bytes of it, which are the program's from now on.
+    // Takes `bytes` from the stock. Returns their address; `None` if no piece is large enough.
     fn take(&mut self, regions: &mut Regions, bytes: u64) -> Option<u64> {
         for (start, end) in std::mem::take(&mut self.pieces) {
             let there = regions.pieces(start, end).into_iter();
@@ -61,7 +61,7 @@ impl Stock {
     }
 }
 
-// The traits of what is in stock.
+// Marks memory as stock.
 const fn into_stock(traits: &mut Traits) {
     traits.in_stock = true;
     traits.not_on_fork = true;

@@ -1,18 +1,18 @@
-//! Calls of one thread in a row: the supervisor keeps to one processor meanwhile.
+//! Streaks: while one thread makes calls in a row, the supervisor stays on one processor.
 //!
 //! The kernel wakes the supervisor on a processor that is idle, and then the caller where the
 //! supervisor is (`SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP`). So with each call both move to another
 //! processor, which has to be woken: in a virtual machine, with an interrupt that takes 9 µs. Where
 //! the supervisor stays on one, the caller stays with it, and nothing has to be woken.
 //!
-//! Whoever only calls has nothing else to do meanwhile. As soon as the calls are further apart, or
-//! faults wait for frames, the supervisor may work beside the program again.
+//! A thread that only makes calls does nothing else meanwhile. As soon as the calls are further
+//! apart, or faults wait for frames, the supervisor may run beside the program again.
 
 use sys::processors::{Processors, current};
 
-/// Calls in a row before it stays.
+/// Calls in a row after which the supervisor stays.
 const CALLS_MIN: u32 = 16;
-/// Time between two calls in a row, at most.
+/// The longest time between two calls in a row.
 const APART_NS: u64 = 100_000;
 
 /// See the module's description.
@@ -21,12 +21,12 @@ pub(crate) struct Streak {
     thread: u32,
     count: u32,
     called_ns: u64,
-    /// Where the supervisor may work otherwise, while it stays.
+    /// The processors that the supervisor may use otherwise; `None` while it does not stay.
     elsewhere: Option<Processors>,
 }
 
 impl Streak {
-    /// A thread has called, at a time of the monotonic clock.
+    /// Counts a call of `thread` at `now_ns` of the monotonic clock.
     pub(crate) fn called(&mut self, thread: u32, now_ns: u64) {
         if self.counts(thread, now_ns) {
             self.stay();
@@ -35,20 +35,20 @@ impl Streak {
         }
     }
 
-    /// There is something else to do.
+    /// Ends the streak: the supervisor has other work.
     pub(crate) fn end(&mut self) {
         self.count = 0;
         self.leave();
     }
 
-    /// Time has passed.
+    /// Ends the streak if the last call is too long ago.
     pub(crate) fn look(&mut self, now_ns: u64) {
         if now_ns > self.called_ns + APART_NS {
             self.end();
         }
     }
 
-    // Whether it was the last that it takes.
+    // Counts a call. Returns whether the streak has just become long enough.
     const fn counts(&mut self, thread: u32, now_ns: u64) -> bool {
         let goes_on = thread == self.thread && now_ns <= self.called_ns + APART_NS;
         (self.thread, self.called_ns) = (thread, now_ns);
@@ -56,6 +56,7 @@ impl Streak {
         self.count == CALLS_MIN
     }
 
+    // Binds the supervisor to its current processor.
     fn stay(&mut self) {
         let Ok(all) = Processors::of(0) else { return };
         if all.only(current()).is_some_and(|one| one.give(0).is_ok()) {
@@ -63,6 +64,7 @@ impl Streak {
         }
     }
 
+    // Lets the supervisor use all its processors again.
     fn leave(&mut self) {
         if let Some(all) = self.elsewhere.take() {
             let _as_before = all.give(0);

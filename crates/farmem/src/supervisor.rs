@@ -55,7 +55,7 @@ const BLADE: u64 = 7;
 const HELPERS: u64 = 16;
 const FAULTS: u64 = 16 + PROCS_MAX as u64;
 
-/// Names the supervisor to its programs, as [`Life`] writes it, for whoever cleans up after it.
+/// Environment variable of managed programs that names the supervisor, as [`Life`] writes it.
 pub const VARIABLE: &str = "AFAR_SUPERVISOR";
 
 const TICK: Duration = Duration::from_millis(100);
@@ -79,7 +79,7 @@ pub struct Supervisor<'a> {
     /// Why the run cannot go on.
     pub(crate) fatal: Option<RunError>,
     status: Option<Change>,
-    /// Nobody runs under the filter any more.
+    /// No process runs under the filter any more.
     deserted: bool,
     /// Readable when the program has ended.
     ended: OwnedFd,
@@ -94,8 +94,8 @@ impl<'a> Supervisor<'a> {
         Self::start_with(config, observer, None)
     }
 
-    /// As [`start`](Self::start): what is not local is on `blade`, and comes by `order` if there is
-    /// one. For the userfaultfd trap.
+    /// As [`start`](Self::start), with remote pages on `blade`, which are fetched ahead by `order`
+    /// if there is one. For the userfaultfd trap.
     ///
     /// # Errors
     /// As [`start`](Self::start).
@@ -115,9 +115,9 @@ impl<'a> Supervisor<'a> {
     ) -> Result<Self, RunError> {
         let trap = trap::open(&config)?;
         let spawned = spawn(&config)?;
-        // Not before: the program inherits the processors that may be used.
+        // After the spawn: the program inherits the processors that may be used.
         config.processor.map_or(Ok(()), sys::processors::pin)?;
-        // Not before: the program inherits the signal mask.
+        // After the spawn: the program inherits the signal mask.
         let signals = Signals::receive(&signal::TAKEN)?;
         let (poll, timer, deadline) = (Poll::new()?, Timer::new()?, Timer::new()?);
         poll.add(&spawned.listener, LISTENER)?;
@@ -205,7 +205,7 @@ impl<'a> Supervisor<'a> {
     /// Runs until the program and all its descendants have ended.
     ///
     /// # Errors
-    /// When the kernel refuses something that it allowed at the start; the program is killed then.
+    /// When the kernel refuses what it allowed at the start; the program is killed then.
     pub fn run(mut self) -> Result<Outcome, RunError> {
         let mut ready = Vec::new();
         loop {
@@ -230,7 +230,7 @@ impl<'a> Supervisor<'a> {
             self.call_again()?;
             self.drain_events();
             self.faults.far.iter_mut().for_each(Far::look);
-            // What threads wait for comes before what leaves.
+            // Fetches that threads wait for come before evictions.
             self.has_answers_at_once()?;
             self.restore_budgets();
             self.do_chore();
@@ -249,10 +249,10 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    // How long to wait when nothing happens.
+    // How long to wait for an event; `None` for no limit.
     pub(crate) fn patience(&self) -> Option<Duration> {
         if self.faults.far.as_ref().is_some_and(Far::has_held) {
-            // Whoever waits for a frame can have one.
+            // A fault that waits for a frame can have one.
             return Some(Duration::ZERO);
         }
         if !self.forking.copies.thawing.is_empty() {
@@ -266,13 +266,13 @@ impl<'a> Supervisor<'a> {
         soon.into_iter().chain(self.populates_due()).min()
     }
 
-    // Calls and forks that had to wait.
+    // Retries forks and postponed calls.
     fn call_again(&mut self) -> Result<(), RunError> {
         self.prepare_children();
         std::mem::take(&mut self.forking.postponed).into_iter().try_for_each(|call| self.call(call))
     }
 
-    // What could not wait, when it has waited too long.
+    // Restores the budgets at once if the supervisor was late.
     fn catch_up(&mut self) {
         if self.kernel.throttle.as_ref().is_some_and(Throttle::hurries_supervisor) {
             self.restore_budgets();
@@ -305,6 +305,7 @@ impl<'a> Supervisor<'a> {
         Ok(())
     }
 
+    // Receives and dispatches a system call, or notes that the filter has no process left.
     fn next_call(&mut self, hung_up: bool) -> Result<(), RunError> {
         if hung_up {
             // Nobody runs under the filter any more; the status of the program is all that may be
@@ -329,6 +330,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
+    // Acts on the ends and stops of child processes.
     fn next_changes(&mut self) {
         while let Some((pid, change)) = sys::process::next_change() {
             match change {
@@ -409,7 +411,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Waits for what the helper of the arena in `slot` has to say.
+    /// Adds the helper's socket to the poll set.
     pub(crate) fn watch_helper(&self, slot: usize) -> Result<(), RunError> {
         if let Some(arena) = &self.people.arenas[slot] {
             self.kernel.poll.add(&arena.helper.socket, HELPERS + slot as u64)?;
@@ -417,7 +419,7 @@ impl<'a> Supervisor<'a> {
         Ok(())
     }
 
-    /// Waits for the faults of the arena in `slot`.
+    /// Adds the userfaultfd of `slot` to the poll set.
     pub(crate) fn watch_faults(&self, slot: usize) {
         if let Some(fault) =
             self.people.arenas[slot].as_ref().and_then(|arena| arena.fault.as_ref())
@@ -427,7 +429,7 @@ impl<'a> Supervisor<'a> {
     }
 }
 
-/// Whether this is the token of a userfaultfd.
+/// Whether a token of the poll set is that of a userfaultfd.
 pub(crate) const fn is_fault(token: u64) -> bool {
     token >= FAULTS
 }

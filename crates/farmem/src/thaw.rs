@@ -1,11 +1,11 @@
-//! The end of a cut: memory is as it was before.
+//! Thawing: the end of a cut, after which memory is as it was before.
 //!
 //! DESIGN NOTES
 //!
 //! * To watch a range for writes again takes the kernel 40 ns a page, so the memory of a large
-//!   process is done in steps: between two of them the supervisor serves whoever waits, and rests:
-//!   who runs for milliseconds keeps its processor from others until the clock ticks. What is still
-//!   to be done is as it was while pages were copied.
+//!   process is thawed in steps: between two of them the supervisor serves whoever waits, and
+//!   rests, because a thread that runs for milliseconds keeps its processor from others until the
+//!   clock ticks. Memory that is not thawed yet is as it was while pages were copied.
 
 use paging::word::{State, Word};
 use sys::userfault::Watch;
@@ -15,7 +15,7 @@ use super::cut::{Cut, Phase, Purpose, take_portion};
 use super::supervisor::Supervisor;
 
 impl Supervisor<'_> {
-    /// Begins to end a cut whose copy is over.
+    /// Begins to thaw a cut whose copy is over.
     pub(crate) fn begin_thaw(&mut self, slot: usize) {
         let is_bpf = self.config.trap == TrapKind::Bpf;
         let cut = self.people.arenas[slot].as_mut().and_then(|arena| arena.cut.as_mut());
@@ -30,11 +30,11 @@ impl Supervisor<'_> {
         }
     }
 
-    /// The next step of every cut that ends.
+    /// Thaws the next portion of every cut that ends.
     pub(crate) fn go_on_thawing(&mut self) {
         for slot in std::mem::take(&mut self.forking.copies.thawing) {
             let Some(arena) = self.people.arenas[slot].as_mut() else { continue };
-            // Its process may have ended, and another be there.
+            // The process may have ended, and another may have its slot.
             let Some(mut cut) = arena.cut.take_if(|cut| cut.thaws) else { continue };
             let step = take_portion(&mut cut.ranges, |at, end| arena.next_data(at, end));
             arena.cut = Some(cut);
@@ -47,7 +47,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Ends a cut: memory is as it was before.
+    /// Thaws all that is left of a cut, and lets held faults and calls go on.
     pub(crate) fn thaw(&mut self, slot: usize) {
         let Some(arena) = self.people.arenas[slot].as_mut() else {
             return;
@@ -62,7 +62,7 @@ impl Supervisor<'_> {
         }
         match cut.purpose {
             Purpose::Fork => cut.held.iter().for_each(|touch| self.resolve(touch)),
-            // What was touched is gone; the touch is made again.
+            // The touched page has moved; its thread touches it again.
             Purpose::Move(moving) => self.wake(slot, moving.old_range()),
         }
         if let Some(call) = cut.call {
@@ -76,12 +76,12 @@ impl Supervisor<'_> {
         if let Some(fault) =
             self.people.arenas[slot].as_ref().and_then(|arena| arena.fault.as_ref())
         {
-            // Without its process nobody waits.
+            // If the process is gone, no thread waits.
             let _gone = fault.wake(start, end - start);
         }
     }
 
-    /// Ends a cut that was for a fork of `thread`, whose child never came.
+    /// Thaws a cut for a fork of `thread` that has failed.
     pub(crate) fn thaw_for(&mut self, slot: usize, thread: u32) {
         let cut = self.people.arenas[slot].as_ref().and_then(|arena| arena.cut.as_ref());
         if cut.is_some_and(|cut| cut.thread == thread && cut.phase != Phase::Copying) {
@@ -89,9 +89,9 @@ impl Supervisor<'_> {
         }
     }
 
-    // Faults there are not reported any more, which wakes those who wait. To be watched less, a
-    // range must not be watched at all for a moment, and the kernel forgets which pages are
-    // write-protected.
+    // Has the kernel report only writes to a range, not faults, which wakes threads that wait. A
+    // range cannot be watched less without being unregistered for a moment, and then the kernel
+    // forgets which pages are write-protected.
     fn watch_writes_again(&self, slot: usize, (start, end): (u64, u64)) {
         let Some(fault) = self.people.arenas[slot].as_ref().and_then(|arena| arena.fault.as_ref())
         else {

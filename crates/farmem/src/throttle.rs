@@ -1,4 +1,4 @@
-//! Holding a processor whose faults find no free frame, until there is one.
+//! The throttle: holds a processor whose faults find no free frame, until there is one.
 //!
 //! ```text
 //! trap: no frame left -> bell of this processor -> hurry the supervisor and the helpers
@@ -16,8 +16,8 @@
 //! shortest slice, which these threads have: with program threads on every processor it may wait
 //! for the next tick of the clock, for 4 ms.
 //!
-//! Whom it waits for may wait in turn: in the kernel, for a lock of the thread that cannot run. So
-//! it lets go from time to time.
+//! A thread that it waits for may wait in turn: in the kernel, for a lock of the thread that cannot
+//! run. So the throttle lets go from time to time.
 //!
 //! They cannot have that priority all the time. A thread that has it does not move to an idle
 //! processor when it wakes where the program runs, and waits for ever for an ordinary one on its
@@ -42,25 +42,25 @@ const PRIORITY: u32 = 1;
 const PRIORITY_LENT: u32 = 2;
 /// Longest time a processor is held.
 const HELD_MAX_NS: u64 = 10_000_000;
-/// Longest time it is held at once, and how long it is let go of then.
+/// Longest time a processor is held at once, and how long it is then let go.
 const HELD_AT_ONCE_NS: u64 = 400_000;
 const LET_GO: Duration = Duration::from_micros(20);
-/// How often those it waits for are hurried meanwhile.
+/// How often the supervisor and helpers are hurried meanwhile.
 const HURRY_NS: u64 = 50_000;
 
-/// Somebody who may be late. No lock: its owner would be overtaken while it gives the priority
-/// back, and whoever then waits for the lock would wait for an ordinary thread.
+/// A thread that may be late. Uses no lock: its owner could be preempted while it lowers the
+/// priority, and a waiter would then wait for an ordinary thread.
 #[derive(Default)]
 struct Worker {
-    /// Its thread while it has something to do; 0 otherwise.
+    /// The thread while it has work; 0 otherwise.
     tid: AtomicU32,
-    /// It was perhaps lent the priority.
+    /// The thread may have been lent the priority.
     hurried: AtomicBool,
 }
 
 impl Worker {
-    /// Lends it the priority. It may be giving it back at this moment, so this is done again and
-    /// again while it is waited for.
+    /// Lends the thread real-time priority. It may be dropping it at this moment, so this is
+    /// repeated while the thread is waited for.
     fn hurry(&self) {
         let tid = self.tid.load(Ordering::Acquire);
         if tid != 0 && sys::priority::make_realtime(tid, PRIORITY_LENT).is_ok() {
@@ -68,10 +68,11 @@ impl Worker {
         }
     }
 
+    // Restores the priority of thread `tid` if it was lent one.
     fn calm(&self, tid: u32) {
         if self.hurried.load(Ordering::Acquire) {
             self.hurried.store(false, Ordering::Release);
-            // It may have ended.
+            // The thread may have ended.
             let _gone = sys::priority::make_urgent(tid);
         }
     }
@@ -81,7 +82,7 @@ struct Workers {
     supervisor: Worker,
     /// By slot.
     helpers: Vec<Worker>,
-    /// A bit for each helper with something to do, so that the others cost nothing.
+    /// A bit for each helper that has work, so that the others cost nothing.
     busy: Vec<AtomicU64>,
 }
 
@@ -105,7 +106,7 @@ impl Workers {
     }
 }
 
-/// The threads; they end when this is dropped.
+/// The throttling threads; dropping this handle ends them.
 pub(crate) struct Throttle {
     workers: Arc<Workers>,
     stop: Waker,
@@ -116,7 +117,7 @@ impl Throttle {
     /// Starts a thread for each of `bells`, which hurries the caller from now on.
     ///
     /// # Errors
-    /// Without the right to real-time priority.
+    /// When real-time priority is refused.
     pub(crate) fn start(bells: Vec<ProcessorBell>, lanes: &Lanes) -> Result<Self, sys::Error> {
         let workers = Arc::new(Workers::new(PROCS_MAX));
         workers.supervisor.tid.store(sys::process::thread(), Ordering::Release);
@@ -144,25 +145,25 @@ impl Throttle {
         Ok(throttle)
     }
 
-    /// The helper of `slot` has something to do.
+    /// Notes that the helper of `slot` has work.
     pub(crate) fn helper_works(&self, slot: usize, tid: u32) {
         self.workers.helpers[slot].tid.store(tid, Ordering::Release);
         self.workers.busy[slot / 64].fetch_or(1 << (slot % 64), Ordering::AcqRel);
     }
 
-    /// The helper of `slot` has done what it had to do.
+    /// Notes that the helper of `slot` has no more work, and restores its priority.
     pub(crate) fn helper_rests(&self, slot: usize) {
         self.workers.busy[slot / 64].fetch_and(!(1 << (slot % 64)), Ordering::AcqRel);
         let tid = self.workers.helpers[slot].tid.swap(0, Ordering::AcqRel);
         self.workers.helpers[slot].calm(tid);
     }
 
-    /// The supervisor has done what could not wait.
+    /// Restores the supervisor's priority after urgent work.
     pub(crate) fn supervisor_rests(&self) {
         self.workers.supervisor.calm(0);
     }
 
-    /// Whether the supervisor was late.
+    /// Whether the supervisor was late, so that it was hurried.
     pub(crate) fn hurries_supervisor(&self) -> bool {
         self.workers.supervisor.hurried.load(Ordering::Acquire)
     }
@@ -177,7 +178,7 @@ impl Drop for Throttle {
     }
 }
 
-// None for a processor that we may not use: neither may the program, most likely.
+// Prepares a throttling thread. `None` for a processor that afar may not use.
 fn begin(bell: &ProcessorBell, stop: &Waker) -> Result<Option<Poll>, sys::Error> {
     if sys::processors::pin(bell.processor()).is_err() {
         return Ok(None);
@@ -189,6 +190,7 @@ fn begin(bell: &ProcessorBell, stop: &Waker) -> Result<Option<Poll>, sys::Error>
     Ok(Some(poll))
 }
 
+// Holds the processor whenever its bell rings and the lane is short, until it is told to stop.
 fn listen(mut bell: ProcessorBell, mut poll: Poll, workers: &Workers, lanes: &Lanes) {
     let mut ready = Vec::new();
     while poll.wait(None, &mut ready).is_ok() {
@@ -211,7 +213,7 @@ fn listen(mut bell: ProcessorBell, mut poll: Poll, workers: &Workers, lanes: &La
                 hurry_at = now + HURRY_NS;
             }
             if now >= let_go_at {
-                // Or until the next bell, which is listened to then.
+                // Or until the next bell, which the outer loop handles.
                 if poll.wait(Some(LET_GO), &mut ready).is_err() {
                     return;
                 }

@@ -12,39 +12,39 @@ use super::layout::{EVENTS_MAX, Sizes};
 use super::shared::Tables;
 use sys::told::memory_bytes;
 
-// Aligned as the loader wants it.
+// Aligns the object as the BPF loader requires.
 #[repr(C, align(8))]
 struct Aligned<T: ?Sized>(T);
-// Events at which the doorbell rings while a sample of pages is watched, so that what is touched
-// for the first time is soon watched.
+// The doorbell rings every so many events while a sample of pages is watched, so that a page is
+// watched soon after its first touch.
 const WATCHED_BELL: u64 = 256;
 /// How long a program of the trap waits at most; interrupts are off in it.
 const OFF_MAX_NS: u64 = 18_000;
-/// Programs that go on with a wait at most: enough for [`super::BPF_DELAY_MAX_NS`].
+/// Most BPF programs that continue a wait: enough for [`super::BPF_DELAY_MAX_NS`].
 const STRETCHES_MAX: u64 = 56;
 static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/fault.bpf.o")));
 
 /// An attached BPF object; dropping it detaches it.
 pub(crate) struct Trap {
     object: Object,
-    /// Whether fetches wait for the rest of their delay after their page has been mapped.
+    /// Whether fetches wait on after their page is mapped; `None` before that was tried.
     resting: Option<bool>,
-    /// Programs that go on with a wait when the kernel takes a fault up.
+    /// How many BPF programs continue a fault's wait.
     stretches: u64,
 }
 
 impl Trap {
-    /// Has fetches wait for the rest of their delay after their page has been mapped; answers
-    /// whether they do. Other processes' faults pay for it too, so not before there is a delay.
+    /// Has fetches wait for the rest of their delay after their page is mapped. Returns whether
+    /// that works. Other processes' faults pay for it too, so not before there is a delay.
     pub(crate) fn rest(&mut self) -> bool {
         let object = &mut self.object;
         let attach = || object.attach_minor_faults("afar_fault_done").is_ok();
         *self.resting.get_or_insert_with(attach)
     }
 
-    /// Has waits of `longest_ns` go on in as many programs as it takes to let interrupts in every
-    /// [`OFF_MAX_NS`]; answers how many there are. Every fault of the machine passes through them,
-    /// so there are none before a delay needs them.
+    /// Splits waits of `longest_ns` among so many BPF programs that interrupts are let in every
+    /// [`OFF_MAX_NS`]. Returns how many there are beyond the first. Every fault of the machine runs
+    /// them, so there are none before a delay needs them.
     pub(crate) fn stretch(&mut self, longest_ns: u64) -> u64 {
         let wanted = longest_ns.div_ceil(OFF_MAX_NS).saturating_sub(1).min(STRETCHES_MAX);
         while self.stretches < wanted && self.object.attach_faults("afar_fault_wait").is_ok() {
@@ -54,14 +54,14 @@ impl Trap {
     }
 }
 
-/// What a trap consists of.
+/// The parts of an open trap.
 pub(crate) struct Opened {
     pub(crate) tables: Tables,
     pub(crate) doorbell: Option<Doorbell>,
     /// Rings where a fault finds no frame.
     pub(crate) bells: Vec<ProcessorBell>,
     pub(crate) trap: Option<Trap>,
-    /// What faults ask that spin for pages which are far for real.
+    /// The table of asks, if faults spin for pages on a blade.
     pub(crate) asks: Option<Asks>,
 }
 
@@ -89,7 +89,7 @@ pub(crate) fn open(config: &RunConfig) -> Result<Opened, RunError> {
     Ok(opened)
 }
 
-/// Whether the BPF trap can be used here, and if not, why.
+/// Checks whether the BPF trap can be used here.
 ///
 /// # Errors
 /// The kernel's refusal.
@@ -97,7 +97,7 @@ pub fn probe() -> Result<(), BpfError> {
     attach(Sizes { nodes: 512 }, "afar_fault").map(|_opened| ())
 }
 
-/// A trap in which faults ask for pages that are far for real.
+/// A userfaultfd trap with BPF programs by which faults ask for pages on a blade.
 fn spinning(sizes: Sizes, longest: Duration) -> Result<Opened, BpfError> {
     let mut opened = attach(sizes, "afar_ask")?;
     let processors = sys::processors::ProcessorTime::now().count();

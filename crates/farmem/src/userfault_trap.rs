@@ -20,39 +20,40 @@ pub(crate) struct Waiting {
     stalled: VecDeque<Touch>,
     due: BinaryHeap<Reverse<(u64, u64, Due)>>,
     sequence: u64,
-    /// Frames that are free at a time to come: nanoseconds of the run, budget, tier.
+    /// Frames that become free later: nanoseconds of the run, budget, tier, sequence number.
     owed: BTreeSet<(u64, usize, usize, u64)>,
     /// When pages fetched ahead arrive, in nanoseconds of the run.
     arrivals: BTreeMap<(usize, u64), u64>,
     prefetchers: BTreeMap<usize, Prefetcher>,
 }
 
+/// A fault that waits for a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Touch {
     pub(crate) slot: usize,
     pub(crate) budget: usize,
     pub(crate) tier: usize,
-    /// Of the page.
+    /// Address of the page.
     pub(crate) address: u64,
     pub(crate) write: bool,
-    /// The page exists, and is to be mapped.
+    /// The page has contents, and is to be mapped, not created.
     pub(crate) minor: bool,
     pub(crate) tid: u32,
     pub(crate) since_ns: u64,
 }
 
-/// Whether a page comes ahead of its use.
+/// The outcome of fetching a page ahead of use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ahead {
     Comes,
-    /// It is local, on its way, or nowhere.
+    /// The page is local, on its way, or has never been used.
     NotFar,
-    /// No frame is free for it.
+    /// No frame is free for the page.
     NoFrame,
 }
 
 impl Touch {
-    /// A page is needed that no thread has touched.
+    /// A need for a page that no thread has touched.
     pub(crate) const fn of_nobody(
         (slot, budget, tier): (usize, usize, usize),
         address: u64,
@@ -62,6 +63,7 @@ impl Touch {
     }
 }
 
+// A fault with a deadline: its `kind` says what happens then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Due {
     touch: Touch,
@@ -78,13 +80,13 @@ const NEW_FRAME: u8 = 2;
 const FETCH_FRAME: u8 = 3;
 
 impl Waiting {
-    /// Faults that wait for a frame of one budget.
+    /// How many faults wait for a frame of one budget and tier.
     pub(crate) fn frames(&self, budget: usize, tier: usize) -> i64 {
         let waits = |touch: &&Touch| (touch.budget, touch.tier) == (budget, tier);
         i64::try_from(self.stalled.iter().filter(waits).count()).unwrap_or(i64::MAX)
     }
 
-    /// Whether no fault waits for a time, and no frame is free at one.
+    /// Whether no fault has a deadline and no frame becomes free later.
     pub(crate) fn is_nothing_due(&self) -> bool {
         self.due.is_empty() && self.owed.is_empty()
     }
@@ -94,25 +96,25 @@ impl Waiting {
         !self.stalled.is_empty()
     }
 
-    /// The fault of one budget that has waited longest for a frame.
+    /// Takes out the fault of one budget and tier that has waited longest for a frame.
     pub(crate) fn take(&mut self, budget: usize, tier: usize) -> Option<Touch> {
         let waits = |touch: &Touch| (touch.budget, touch.tier) == (budget, tier);
         let at = self.stalled.iter().position(waits)?;
         self.stalled.remove(at)
     }
 
-    /// One more frame of a budget is free at `free_ns`, and nobody has claimed it.
+    /// Notes that an unclaimed frame of a budget becomes free at `free_ns`.
     pub(crate) fn owe(&mut self, free_ns: u64, budget: usize, tier: usize) {
         self.sequence += 1;
         self.owed.insert((free_ns, budget, tier, self.sequence));
     }
 
-    /// Frames of a budget that are free later.
+    /// How many unclaimed frames of a budget become free later.
     pub(crate) fn owed(&self, budget: usize, tier: usize) -> u64 {
         self.owed.iter().filter(|one| (one.1, one.2) == (budget, tier)).count() as u64
     }
 
-    /// Nobody draws on a budget any more.
+    /// Forgets the frames of a budget that no process uses any more.
     pub(crate) fn forget_budget(&mut self, budget: usize) {
         self.owed.retain(|one| one.1 != budget);
     }

@@ -4,9 +4,9 @@
 //! log ─► Sampler ─► due ─► state word PROBATION ─► drop, write-protect
 //! ```
 //!
-//! A page that is to be watched is unmapped as one on probation is, and is not dirty any more: the
-//! next touch is a soft fault, the next write sets the bit again. So a touch is known to have been
-//! a write, or to have been followed by one, when its page is watched again.
+//! A page that is to be watched is unmapped like one on probation, and marked clean: the next touch
+//! is a soft fault, the next write sets the dirty bit again. So when a page is watched again, it is
+//! known whether a touch was a write, or was followed by one.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -22,12 +22,11 @@ use super::supervisor::Supervisor;
 
 /// Pages in one message to a helper: each may be a range of its own.
 const DROP_MAX: usize = 200;
-/// Messages at a time, and those that a helper may have yet to answer: a helper that does not get a
-/// processor is not to be buried.
+/// Most messages at a time, and unanswered ones: a slow helper must not be flooded.
 const MESSAGES_MAX: usize = 4;
 
 impl Supervisor<'_> {
-    /// Takes an event of the log.
+    /// Passes an event of the log to the sampler.
     pub(crate) fn watched(&mut self, event: &FaultEvent) {
         let Some(sampler) = &mut self.upkeep.sampler else {
             return;
@@ -35,7 +34,7 @@ impl Supervisor<'_> {
         let kind = match event.kind {
             FaultKind::FirstTouch => TouchKind::First,
             FaultKind::Soft => TouchKind::Again,
-            // Nothing is remote.
+            // No page is remote in such a run.
             FaultKind::Fetch | FaultKind::Prefetch | FaultKind::Arrived | FaultKind::WriteBack => {
                 return;
             }
@@ -50,7 +49,7 @@ impl Supervisor<'_> {
         });
     }
 
-    /// The program has given a range of addresses back.
+    /// Tells the sampler that the program has freed a range.
     pub(crate) fn unwatch(&mut self, slot: usize, start: u64, end: u64) {
         let now = self.now_ns();
         let (Some(sampler), Some(arena)) = (&mut self.upkeep.sampler, &self.people.arenas[slot])
@@ -62,8 +61,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Pages that have come from elsewhere are as good as touched; nobody has touched them for the
-    /// first time.
+    /// Tells the sampler that moved pages were touched, though not for the first time.
     pub(crate) fn rewatch(&mut self, slot: usize, tid: u32, pages: &[PageIndex]) {
         let time_ns = self.now_ns();
         let Some(sampler) = &mut self.upkeep.sampler else {
@@ -116,8 +114,7 @@ impl Supervisor<'_> {
             if let Some(sampler) = &mut self.upkeep.sampler {
                 sampler.written(due);
             }
-            // Always, other than when it is evicted: what is seen must not depend on the touch
-            // before.
+            // Always, unlike at an eviction: what is seen must not depend on the touch before.
             unprotected.push(address);
         }
         if !dropped.is_empty() {
@@ -128,6 +125,8 @@ impl Supervisor<'_> {
         self.people.arenas[slot] = Some(arena);
     }
 
+    // Marks a local page as on probation and clean. Returns its word before; `None` if it is not
+    // local.
     fn make_watched(&self, slot: usize, address: u64) -> Option<Word> {
         let unmap = |word: u32| {
             let word = Word(word);

@@ -32,8 +32,8 @@ impl Supervisor<'_> {
         }
     }
 
-    // Addresses whose unmapping thread has gone on without another call, a helper that is all that
-    // is left, and what the process has now.
+    // Looks after one process: frees addresses that have been unmapped, ends a helper that is
+    // alone, notices one that is stopped, and samples memory.
     fn tend(&mut self, slot: usize) {
         self.books.members.touch(slot);
         if let Some(arena) = self.people.arenas[slot].as_mut() {
@@ -49,7 +49,7 @@ impl Supervisor<'_> {
         if let Some(arena) = at_work
             && is_stopped(arena.tgid, arena.helper.thread)
         {
-            // Not one that is stopped again and again, but goes on.
+            // A helper that is stopped often but goes on in between is not stuck.
             arena.helper.stopped_looks += 1;
             if arena.is_stuck() {
                 self.helper_stopped(slot);
@@ -58,10 +58,10 @@ impl Supervisor<'_> {
         self.note_peak(slot);
     }
 
-    // Looks at the memory of an image, and for processes that nobody has told of.
+    // Samples the memory of the next image, and looks for processes that no call has shown.
     fn look_around(&mut self) {
         let Some(pid) = self.programs.images.next_due() else { return };
-        // Of the children of an image that is not managed nobody tells.
+        // An image that is not managed does not report its children.
         if !self.programs.images.is_managed(pid) {
             for child in children(pid) {
                 self.programs.images.notice(child);

@@ -1,4 +1,4 @@
-//! The supervisor's steps of copies: pieces to the copier, what comes back, who waits.
+//! The supervisor's steps of copies: it sends pieces, takes outcomes, and wakes who waits.
 
 use paging::word::{State, Word};
 
@@ -9,7 +9,7 @@ use crate::copier::{Copier, Done};
 use crate::supervisor::{COPIED, Supervisor};
 
 impl Supervisor<'_> {
-    /// Has a piece of each copy under way copied; children whose copies are complete go on.
+    /// Sends the next piece of each copy under way; children whose copies are complete go on.
     pub(crate) fn advance_copies(&mut self) {
         while let Some(done) = self.forking.copies.copier.as_ref().and_then(Copier::next) {
             self.copied(done);
@@ -29,7 +29,7 @@ impl Supervisor<'_> {
         }
     }
 
-    // Answers whether there was any left of the copy for `child`.
+    // Sends the next piece of the copy for `child`. Returns false if nothing was left.
     fn send_piece(&mut self, child: u32) -> Result<bool, RunError> {
         let Some(copy) = self.forking.copies.under_way.iter_mut().find(|copy| copy.child == child)
         else {
@@ -47,8 +47,9 @@ impl Supervisor<'_> {
         Ok(true)
     }
 
+    // Takes the outcome of a piece: maps its pages in the parent again, or gives the child up.
     fn copied(&mut self, done: Done) {
-        // Its child may have ended.
+        // The copy is gone if its child has ended.
         let ours = |copy: &&mut Copy| copy.number == done.number;
         let Some(copy) = self.forking.copies.under_way.iter_mut().find(ours) else { return };
         let (parent, child) = (copy.parent, copy.child);
@@ -58,8 +59,8 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Whether so much of a range is still to be copied that who is about to free it waits; that is
-    /// copied next then.
+    /// Whether a thread that is about to free a range must wait, because more than a piece of it is
+    /// still to be copied. If so, that range is copied next.
     pub(crate) fn awaits_copy(&mut self, slot: usize, start: u64, bytes: u64) -> bool {
         let ours = |copy: &&mut Copy| copy.parent == Some(slot);
         let Some(copy) = self.forking.copies.under_way.iter_mut().find(ours) else { return false };
@@ -81,7 +82,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// The memory in `slot` is given up; copies of it go on.
+    /// Detaches copies from their parent in `slot`, which has ended; they go on.
     pub(crate) fn outlive(&mut self, slot: usize) {
         for copy in
             self.forking.copies.under_way.iter_mut().filter(|copy| copy.parent == Some(slot))
@@ -107,9 +108,8 @@ impl Supervisor<'_> {
         self.forking.copies.under_way.iter().any(|copy| copy.parent == Some(slot))
     }
 
-    // Maps pages again that were mapped before the cut, so that the parent need not ask for them
-    // one by one. A page to which writes are noticed is left out: mapped like this, they would not
-    // be.
+    // Maps pages of the parent again that were mapped before the cut, so that it need not fault on
+    // each. Pages whose writes are tracked are left out: they would be mapped writable.
     fn map_back(&self, slot: usize, ranges: &[(u64, u64)]) {
         let Some(arena) = self.people.arenas[slot].as_ref().filter(|arena| arena.cut.is_some())
         else {
@@ -121,7 +121,7 @@ impl Supervisor<'_> {
         let runs =
             ranges.iter().flat_map(|&range| self.kernel.tables.pages.runs(slot, range, wanted));
         for (start, end) in runs {
-            // A range that is gone meanwhile needs nothing.
+            // A range that is gone meanwhile needs no mapping.
             let _gone = fault.map_all(start, end - start);
         }
     }

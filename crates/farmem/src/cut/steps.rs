@@ -30,7 +30,7 @@ impl Supervisor<'_> {
         let same = |cut: &&mut Cut| cut.thread == call.tid && cut.phase != Phase::Copying;
         let cut = self.people.arenas[slot].as_mut().and_then(|arena| arena.cut.as_mut());
         if let Some(cut) = cut.filter(same) {
-            // Begun anew after a signal, and nobody has written meanwhile.
+            // A signal interrupted the call, which begins anew; no thread has written meanwhile.
             match cut.phase {
                 Phase::Freezing => cut.call = Some(call.id),
                 _ => self.kernel.listener.proceed(call.id)?,
@@ -44,7 +44,7 @@ impl Supervisor<'_> {
         Ok(())
     }
 
-    /// Whether nobody but `thread` can touch the memory in `slot`, and it is little.
+    /// Whether the memory in `slot` is small and no thread but `thread` can touch it.
     pub(crate) fn stands_still(&self, slot: usize, thread: u32) -> bool {
         let Some(arena) = &self.people.arenas[slot] else {
             return true;
@@ -60,7 +60,7 @@ impl Supervisor<'_> {
             })
     }
 
-    /// Whether `call` of the process in `slot` has to wait until its memory is whole again.
+    /// Whether `call` has to wait until a fork or copy is over, or a thread has started or ended.
     pub(crate) fn must_wait(&mut self, slot: usize, call: &Notification) -> bool {
         let number = i64::from(call.nr);
         let forks = number == nr::FORK || number == nr::CLONE && call.args[0] & CLONE_VM == 0;
@@ -75,7 +75,7 @@ impl Supervisor<'_> {
         let Some(arena) = &self.people.arenas[slot] else {
             return false;
         };
-        // What the helper has yet to map must be there to be frozen.
+        // Memory that the helper has yet to map must be mapped before it can be frozen.
         let unmapped =
             || arena.helper.awaited.any(|pending| !matches!(pending, Pending::Drop { .. }));
         match &arena.cut {
@@ -85,7 +85,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Begins to freeze the memory in `slot` for a fork; not if the kernel reports no faults there.
+    /// Begins to freeze the memory in `slot` for a fork. Returns false without a userfaultfd.
     pub(crate) fn begin_cut(&mut self, slot: usize, thread: u32, call: Option<u64>) -> bool {
         let Some(arena) = self.people.arenas[slot].as_mut() else {
             return false;
@@ -102,8 +102,8 @@ impl Supervisor<'_> {
         true
     }
 
-    /// Begins to freeze the old place of a region that is to move and leave it empty; not if the
-    /// kernel reports no faults there.
+    /// Begins to freeze the old place of a region that is to move and leave it empty. Returns false
+    /// if the kernel reports no faults there.
     pub(crate) fn begin_move(&mut self, slot: usize, moving: Move) -> bool {
         let reports = |arena: &Arena| arena.fault.is_some() && arena.cut.is_none();
         if !self.people.arenas[slot].as_ref().is_some_and(reports) {
@@ -151,7 +151,7 @@ impl Supervisor<'_> {
         self.go_on_freezing(slot);
     }
 
-    /// The helper has frozen some ranges.
+    /// Goes on after the helper has frozen a portion.
     pub(crate) fn froze(&mut self, slot: usize) {
         if let Some(cut) = self.people.arenas[slot].as_mut().and_then(|arena| arena.cut.as_mut()) {
             cut.is_told = false;
@@ -159,8 +159,7 @@ impl Supervisor<'_> {
         }
     }
 
-    // Has the helper freeze the next portions of memory, until it is busy with one or all are
-    // frozen; then the cut goes on.
+    // Has the helper freeze portions until it is busy; once all are frozen, the cut goes on.
     fn go_on_freezing(&mut self, slot: usize) {
         let Some(arena) = self.people.arenas[slot].as_mut() else {
             return;
@@ -185,7 +184,7 @@ impl Supervisor<'_> {
         }
     }
 
-    // Nobody can touch anything any more.
+    // Once all is frozen: lets the kernel fork, or moves the region.
     fn frozen(&mut self, slot: usize) -> Result<(), RunError> {
         let Some(cut) = self.people.arenas[slot].as_mut().and_then(|arena| arena.cut.as_mut())
         else {
@@ -198,7 +197,7 @@ impl Supervisor<'_> {
         }
         let (thread, call) = (cut.thread, cut.call.take());
         if call.is_some() && cut.held.iter().any(|touch| touch.tid == thread) {
-            // It is in a handler of a signal, and will fork later.
+            // The thread is in a signal handler, and will fork later.
             self.thaw(slot);
         }
         match call {
@@ -213,7 +212,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Whether `thread` may fork, and its child sees one cut.
+    /// Whether the memory is frozen for a fork of `thread`, so that its child sees one cut.
     pub(crate) fn is_frozen_for(&self, slot: usize, thread: u32) -> bool {
         let cut = self.people.arenas[slot].as_ref().and_then(|arena| arena.cut.as_ref());
         cut.is_some_and(|cut| cut.thread == thread && cut.phase == Phase::Frozen)
@@ -224,7 +223,7 @@ impl Supervisor<'_> {
         self.people.arenas[slot].as_ref().is_some_and(|arena| arena.cut.is_some())
     }
 
-    /// The child is there: faults that wait are answered, each when its page has been copied.
+    /// Answers the held faults now that the child exists, each when its page has been copied.
     pub(crate) fn release_held(&mut self, slot: usize) {
         let Some(cut) = self.people.arenas[slot].as_mut().and_then(|arena| arena.cut.as_mut())
         else {
@@ -236,7 +235,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Holds a fault that must not be answered yet; answers whether it does.
+    /// Holds a fault that must not be answered yet. Returns whether it is held.
     pub(crate) fn detains(&mut self, touch: &Touch) -> bool {
         let cut = self.people.arenas[touch.slot].as_mut().and_then(|arena| arena.cut.as_mut());
         let Some(cut) = cut.filter(|cut| cut.phase != Phase::Copying) else {
@@ -244,13 +243,13 @@ impl Supervisor<'_> {
         };
         cut.held.push(*touch);
         if cut.phase == Phase::Frozen && touch.tid == cut.thread {
-            // Not in its fork, or the kernel writes for it. A cut is taken later then.
+            // Not in its fork, or the kernel writes for it. A later cut serves its fork.
             self.thaw(touch.slot);
         }
         true
     }
 
-    /// A fault that is reported under the BPF trap, which has seen it already: its page is frozen.
+    /// Serves a fault of a frozen page that the BPF trap has seen already.
     pub(crate) fn touch_frozen(&mut self, touch: &Touch) {
         if let Some(cell) = self.kernel.tables.pages.word(touch.slot, touch.address) {
             // Writes to it will not be noticed.
@@ -263,7 +262,7 @@ impl Supervisor<'_> {
         self.resolve(touch);
     }
 
-    /// Gives up cuts whose fork the kernel does not report: it has failed. Called at every tick.
+    /// Thaws memory whose fork the kernel does not report: it has failed. Called at every tick.
     pub(crate) fn end_stale_cuts(&mut self) {
         let slots: Vec<usize> = self.forking.forks.iter().map(|fork| fork.parent_slot).collect();
         for slot in slots {

@@ -1,4 +1,4 @@
-//! The supervisor's steps of a detour, from the call to the child's.
+//! The supervisor's steps of a detour, from the parent's call to the child's.
 
 use sys::ptrace;
 use sys::remote::Remote;
@@ -47,6 +47,7 @@ impl Supervisor<'_> {
         Ok(self.kernel.listener.answer(call.id, i64::from(call.nr))?)
     }
 
+    // Writes a jump to our object behind a thread's call. `None` if that fails.
     fn divert_fork(&self, slot: usize, call: &Notification) -> Option<Detour> {
         let remote = Remote::open(call.tid).ok()?;
         let behind = call.return_to;
@@ -64,7 +65,7 @@ impl Supervisor<'_> {
         Some(Detour { remote, thread: call.tid, replaced: Some(replaced), behind })
     }
 
-    /// A thread has come to our object.
+    /// Acts on a thread that has come to our object: restores the program's instructions.
     pub(crate) fn arrived(&mut self, tgid: u32, call: &Notification) -> Result<(), RunError> {
         let slot = self.people.slots.get(&tgid);
         let Some(detour) = slot.and_then(|slot| self.forking.detours.get_mut(slot)) else {
@@ -78,14 +79,14 @@ impl Supervisor<'_> {
             return Ok(self.kernel.listener.answer(call.id, -behind)?);
         };
         if let Err(error) = detour.remote.write(&replaced, detour.behind) {
-            // It must not go on among instructions that are not its own.
+            // The process must not go on among instructions that are not its own.
             let _gone = sys::process::kill(tgid, SIGKILL);
             self.books.totals.warn(&format!("process {tgid} was ended: {error}"));
         }
         Ok(self.kernel.listener.answer(call.id, behind)?)
     }
 
-    /// A thread has forked in our object; or could not.
+    /// Acts on a thread's report that it has forked in our object, or that it could not.
     pub(crate) fn fork_made(&mut self, tgid: u32, call: &Notification) -> Result<(), RunError> {
         let ours = |fork: &crate::fork::Fork| fork.thread == call.tid && fork.child.is_none();
         let Some(at) = self.forking.forks.iter().position(ours) else {
@@ -93,7 +94,7 @@ impl Supervisor<'_> {
         };
         let result = u32::try_from(call.args[2]).unwrap_or(0);
         let Some(child) = self.child_of(tgid, call.tid, result) else {
-            // Refused, or ended already.
+            // The kernel refused the fork, or the child has ended.
             let slot = self.forking.forks.swap_remove(at).parent_slot;
             self.thaw_for(slot, call.tid);
             return Ok(self.kernel.listener.answer(call.id, 0)?);
@@ -104,18 +105,18 @@ impl Supervisor<'_> {
         Ok(())
     }
 
-    // The child that its parent knows by `number`.
+    // Our number of the child that its parent knows by `number`; `None` if there is none.
     fn child_of(&self, tgid: u32, thread: u32, number: u32) -> Option<u32> {
         if number == 0 {
             return None;
         }
         let level = numbers(thread).len().checked_sub(1)?;
-        // One that was cloned with CLONE_PARENT waits already, or is nobody's child here.
+        // A child of CLONE_PARENT waits already, or is not listed as a child of this process.
         let candidates = children(tgid).into_iter().chain(self.forking.born.keys().copied());
         candidates.into_iter().find(|&child| numbers(child).get(level) == Some(&number))
     }
 
-    /// A child that was forked in our object is there.
+    /// Holds the call of a child that was forked in our object, until its memory has been copied.
     pub(crate) fn child_waits(&mut self, call: &Notification) -> Result<(), RunError> {
         self.forking.born.insert(call.tid, (call.id, 0));
         if self.forking.forks.iter().any(|fork| fork.child == Some(call.tid) && fork.is_copied()) {
@@ -124,7 +125,7 @@ impl Supervisor<'_> {
         Ok(())
     }
 
-    /// Lets a child greet whose memory has been copied, once it is there.
+    /// Lets a child greet the supervisor once its memory has been copied, if it has called already.
     pub(crate) fn let_in(&mut self, child: u32) -> Result<(), RunError> {
         match self.forking.born.remove(&child) {
             Some((call, _)) => Ok(self.kernel.listener.answer(call, 0)?),
@@ -132,7 +133,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// A child has its memory.
+    /// Acts on a child's report that it has its memory.
     pub(crate) fn child_settled(&mut self, call: &Notification) -> Result<(), RunError> {
         if self.has_settled(call.tid) {
             self.kernel.listener.answer(call.id, 0)?;
@@ -140,7 +141,7 @@ impl Supervisor<'_> {
         Ok(())
     }
 
-    /// Lets a thread go on that has forked.
+    /// Lets a thread that has forked go on.
     pub(crate) fn let_go(&self, way: Way, thread: u32) -> Result<(), sys::Error> {
         match way {
             Way::Followed => ptrace::detach(thread, 0),
@@ -149,7 +150,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Ends forks in our object whose threads have died: nobody is told of that. Called at every
+    /// Ends forks in our object whose threads have died, which no event reports. Called at every
     /// tick.
     pub(crate) fn look_for_dead_forks(&mut self) {
         let mut ended = Vec::new();
@@ -167,7 +168,7 @@ impl Supervisor<'_> {
         self.forking.born.retain(|pid, (_, ticks)| {
             *ticks = if any_to_come || known.contains(pid) { 0 } else { *ticks + 1 };
             if *ticks > TICKS_MAX {
-                // Its parent is dead, whose memory it must not go on in.
+                // It must not go on in the memory of its dead parent.
                 let _gone = sys::process::kill(*pid, SIGKILL);
             }
             *ticks <= TICKS_MAX

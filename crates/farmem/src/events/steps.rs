@@ -1,4 +1,4 @@
-//! How the supervisor takes the trap's log, and scans for pages that came unseen.
+//! How the supervisor reads the trap's log, and scans for pages that came without a fault.
 
 use std::sync::atomic::Ordering;
 
@@ -13,8 +13,8 @@ use crate::shared::{FaultEvent, FaultKind};
 use crate::supervisor::Supervisor;
 
 impl Supervisor<'_> {
-    /// Takes every event that is in the log now. Those that come meanwhile are for the next time:
-    /// threads that fault as fast as they can would keep the supervisor here for ever.
+    /// Processes every event that is in the log now. Later ones wait for the next call: threads
+    /// that fault as fast as they can would keep the supervisor here for ever.
     pub(crate) fn drain_events(&mut self) {
         let until = self.kernel.tables.logged_count().load(Ordering::Acquire);
         while self.kernel.tables.taken_count() < until
@@ -44,7 +44,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Takes what is known at `now_ns` of how long faults took.
+    /// Records the fetch times that are known at `now_ns`.
     pub(crate) fn tell_ends(&mut self, now_ns: u64) {
         let mut recorded = Vec::new();
         while let Some(event) = self.upkeep.ends.pop(&self.kernel.tables, now_ns) {
@@ -58,7 +58,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Hears which budgets faults have found short of frames.
+    /// Reads the doorbell: which budgets are short of frames.
     pub(crate) fn hear_doorbell(&mut self) {
         let Some(doorbell) = &mut self.kernel.doorbell else {
             return;
@@ -74,14 +74,14 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Something may have happened to any process.
+    /// Marks every process as changed.
     pub(crate) fn touch_all(&mut self) {
         for slot in self.books.members.live().clone() {
             self.books.members.touch(slot);
         }
     }
 
-    // Gives the page of an event its number. None if its memory is under management no longer.
+    // Gives the page of an event its number. Returns false if its memory is no longer managed.
     fn number(&mut self, event: &mut FaultEvent) -> bool {
         let Some(arena) = self.people.arenas.get_mut(event.slot).and_then(Option::as_mut) else {
             return false;
@@ -101,7 +101,7 @@ impl Supervisor<'_> {
         page.is_some()
     }
 
-    /// Brings residency up to date with one event.
+    /// Applies one event to the residency of its process.
     pub(crate) fn note(&mut self, event: &FaultEvent) {
         self.settle_outgoing_of(event.slot);
         let Some(arena) = self.people.arenas.get_mut(event.slot).and_then(Option::as_mut) else {
@@ -133,18 +133,18 @@ impl Supervisor<'_> {
             FaultKind::Soft | FaultKind::Arrived => {
                 residency.soft_fault(event.page);
             }
-            // It has left already when it is told.
+            // The page has left before this is logged.
             FaultKind::WriteBack => {}
         }
         self.books.totals.note(event, tier);
     }
 
-    /// Takes one event that is not in the log.
+    /// Processes one event that is not in the log.
     pub(crate) fn keep(&mut self, event: &FaultEvent) {
         self.keep_measured(event, u64::from(event.measured_ns));
     }
 
-    /// As [`keep`](Self::keep), of a fault that may have taken longer than an event can say.
+    /// As [`keep`](Self::keep), for a fault that may have taken longer than an event can hold.
     pub(crate) fn keep_measured(&mut self, event: &FaultEvent, measured_ns: u64) {
         self.note(event);
         self.books.totals.ended(event, measured_ns);
@@ -155,8 +155,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Notes that pages which were fetched ahead have arrived, before the time in their words
-    /// could be taken for one to come.
+    /// Marks prefetched pages that have arrived, before the time in their words wraps.
     pub(crate) fn note_arrivals(&mut self) {
         let now = self.now_ns();
         while let Some(&(ready_ns, slot, address)) = self.faults.arrivals.front() {
@@ -205,10 +204,10 @@ impl Supervisor<'_> {
         self.books.totals.first_touch_count += direct;
     }
 
-    /// Looks for pages that are mapped though their word says that they are not: the kernel brought
+    /// Scans for pages that are mapped though their word says that they are not: the kernel brought
     /// them for itself (direct I/O, pinned buffers, another process), without a fault that a trap
-    /// sees. A few steps in one process at a time, because faults wait for the supervisor
-    /// meanwhile; where something was found, more is looked for at once.
+    /// sees. Scans a few steps of one process at a time, because faults wait for the supervisor
+    /// meanwhile; where pages were found, the scan goes on at once.
     pub(crate) fn scan_unseen(&mut self, steps: usize) {
         let (at, from) = self.upkeep.scan.at;
         let Some(slot) = self.books.members.live().range(at..).next().copied() else {
@@ -228,7 +227,7 @@ impl Supervisor<'_> {
         self.people.arenas[slot] = Some(arena);
     }
 
-    // Scans some of a process's memory from an address on; answers where it goes on, if it does.
+    // Scans `steps` of a process from an address on. Returns where to go on, if it does.
     fn scan_slice(&mut self, arena: &mut Arena, from: u64, steps: usize) -> Option<u64> {
         let mut at = from;
         for _ in 0..steps {
@@ -244,12 +243,13 @@ impl Supervisor<'_> {
         Some(at)
     }
 
+    // Finds unseen pages in a range, marks them local, and takes their frames off the budget.
     fn scan_range(&mut self, arena: &mut Arena, start: u64, end: u64) {
         let Ok(map) = sys::pagemap::PageMap::open(arena.helper.thread) else {
             return;
         };
         let mut found = Vec::new();
-        // A process that ends meanwhile has nothing to be found.
+        // A process that ends meanwhile has no pages to find.
         let _ended = map.present(start, end, |start, end| {
             for address in (start..end).step_by(4096) {
                 let revived =
@@ -262,11 +262,11 @@ impl Supervisor<'_> {
             if before.state() == State::Absent {
                 arena.populated[tier] += 1;
             } else {
-                // It has come over the link, though nobody waited for it.
+                // The page has come over the link, though no thread waited for it.
                 self.reserve_fetch(tier, self.now_ns());
             }
             if let Some(page) = arena.page(address) {
-                // What is leaving had its frame, and has left.
+                // A page that was leaving had its frame, and has left.
                 arena.tiers[tier].left(page);
                 arena.tiers[tier].admit(page, Admission::Found);
             }

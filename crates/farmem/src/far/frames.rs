@@ -1,6 +1,6 @@
 //! Memory whose frames the kernel keeps: buffers that are registered with a ring of io_uring, and
-//! rings of buffers. It reads and writes them without looking for their pages again, so they must
-//! not leave for a blade. They are locked, as by `mlock`, until they are freed.
+//! rings of buffers. The kernel reads and writes them without looking their pages up again, so they
+//! must not leave for a blade. They are locked, as by `mlock`, until they are freed.
 
 use paging::regions::PAGE;
 use sys::seccomp::Notification;
@@ -15,17 +15,16 @@ const BUFFERS: u64 = 0;
 const BUFFERS2: u64 = 15;
 const BUFFERS_UPDATE: u64 = 16;
 const BUFFER_RING: u64 = 22;
-/// The largest structure that one of them reads, and an entry of a list of buffers.
+/// Bytes of the largest structure that such an operation reads; of an entry of a list of buffers.
 const OPERAND_BYTES: usize = 40;
 const VECTOR_BYTES: usize = 16;
-/// An entry of a ring of buffers.
+/// Bytes of an entry of a ring of buffers.
 const ENTRY_BYTES: u64 = 16;
 /// More buffers than the kernel takes at a time.
 const BUFFERS_MAX: usize = 1 << 14;
 
 impl Supervisor<'_> {
-    /// A process registers something with a ring: what of it the kernel will keep frames of is
-    /// brought, and locked.
+    /// Acts on `io_uring_register`: brings and locks the memory whose frames the kernel will keep.
     pub(crate) fn keeps_frames(
         &mut self,
         slot: usize,
@@ -55,8 +54,8 @@ impl Supervisor<'_> {
         Ok(self.kernel.listener.proceed(call.id)?)
     }
 
-    // The ranges that a call registers, which the kernel may refuse; none if what names them is
-    // still on its way.
+    // The ranges (start, bytes) that a call registers, which the kernel may refuse. `None` if the
+    // memory that lists them is still on its way.
     fn kept(&mut self, slot: usize, call: &Notification) -> Option<Vec<(u64, u64)>> {
         let [_, operation, operand, count, ..] = call.args;
         let operation = operation & OPERATION;
@@ -85,8 +84,7 @@ impl Supervisor<'_> {
         Some(all.map(|one| (word(&one[..8]), word(&one[8..]))).collect())
     }
 
-    // What the program has at an address; nothing if it has nothing there, and none if that is on
-    // its way.
+    // The program's memory at an address: empty if it is not mapped, `None` if it is on its way.
     fn operands(&mut self, slot: usize, tid: u32, address: u64, bytes: usize) -> Option<Vec<u8>> {
         if !self.is_here(slot, address, bytes as u64) {
             return None;
@@ -98,6 +96,7 @@ impl Supervisor<'_> {
     }
 }
 
+// The little-endian number in `bytes`.
 fn word(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte))
 }

@@ -1,4 +1,4 @@
-//! How the supervisor looks for faults that ask for pages which are far for real, and how long.
+//! How the supervisor polls for faults that ask for pages on a blade, and for how long.
 //!
 //! DESIGN NOTES
 //!
@@ -31,15 +31,15 @@ use crate::far::Far;
 use crate::supervisor::{Supervisor, is_fault};
 use crate::userfault_trap::Touch;
 
-/// Turns between two looks at everything else.
+/// Rounds of polling between two looks at all other events.
 const TURNS: u32 = 256;
-/// Faults come in bursts: without one for so long, there is time for pages to leave.
+/// Faults come in bursts: without a fault for so long, there is time to evict pages.
 const REST_NS: u64 = 10_000;
-/// Where there are more, others have theirs while one looks.
+/// With more processors, polling takes none from others.
 const PROCESSORS_FEW: u64 = 2;
 
 impl Supervisor<'_> {
-    /// Waits for what comes next, and looks for faults that ask meanwhile.
+    /// Waits for the next events, and polls for asks meanwhile.
     pub(crate) fn await_events(&mut self, ready: &mut Vec<Ready>) -> Result<(), RunError> {
         ready.clear();
         if self.has_answers_at_once()? {
@@ -71,12 +71,12 @@ impl Supervisor<'_> {
         Ok(())
     }
 
-    /// How long it is until the blade is to be asked though it has not rung.
+    /// How long until the blade is to be polled though it has not rung; `None` without a deadline.
     pub(crate) fn blade_due(&self) -> Option<Duration> {
         Far::due(self.faults.far.as_ref()?.blade.deadline_ns())
     }
 
-    /// Has the blade begin all that it was asked for. Answers whether some of it is there already.
+    /// Flushes requests to the blade. Returns whether an answer or an ask was served at once.
     ///
     /// # Errors
     /// As [`serve`](Self::serve).
@@ -92,7 +92,7 @@ impl Supervisor<'_> {
         Ok(any)
     }
 
-    // Asks the blade, if that is due though it has not rung.
+    // Polls the blade if its deadline has passed without a ring.
     fn ask_late_blade(&mut self) -> Result<(), RunError> {
         match self.blade_due() {
             Some(Duration::ZERO) => self.hear_blade(),
@@ -100,7 +100,7 @@ impl Supervisor<'_> {
         }
     }
 
-    // Whether the supervisor is on a processor where the program is not, to which it moves.
+    // Whether the supervisor runs beside the program: moves to another processor if it does not.
     fn is_aside(&mut self) -> bool {
         let here = sys::processors::current();
         let near = self.faults.asks.as_ref().and_then(Asks::near);
@@ -113,7 +113,7 @@ impl Supervisor<'_> {
         far.patience.may_move(now) && sys::processors::leave(here).is_ok()
     }
 
-    // Answers whether something else is ready.
+    // Polls for asks and answers of the blade. Returns whether other events are ready.
     fn look(&mut self, ready: &mut Vec<Ready>) -> Result<bool, RunError> {
         self.can_be_asked();
         let mut served = sys::clock::monotonic_ns();
@@ -147,19 +147,19 @@ impl Supervisor<'_> {
         Ok(!ready.is_empty())
     }
 
-    // Whether frames for the next faults can be had as it is.
+    // Whether enough frames can be had for the next faults.
     fn has_plenty(&self) -> bool {
         self.faults.far.as_ref().is_some_and(|far| far.leavers.is_plenty())
     }
 
-    // Faults may spin from here on: the supervisor is awake, and looks soon.
+    // Lets faults spin from here on: the supervisor is awake, and polls soon.
     fn can_be_asked(&self) {
         if let Some(asks) = self.faults.asks.as_ref().filter(|_| self.look_ns() > 0) {
             asks.look(sys::processors::current());
         }
     }
 
-    /// Looks at each tick whether spins are answered.
+    /// Judges whether spins are answered. Called at every tick.
     pub(crate) fn judge_spins(&mut self) {
         let spins = self.faults.asks.as_ref().map(Asks::counts);
         if let (Some(spins), Some(far)) = (spins, self.faults.far.as_mut()) {
@@ -167,11 +167,12 @@ impl Supervisor<'_> {
         }
     }
 
+    // How long to poll after a fault, in nanoseconds.
     fn look_ns(&self) -> u64 {
         self.faults.far.as_ref().map_or(0, |far| far.patience.look_ns())
     }
 
-    // Whether others may need this processor to do what this thread waits for.
+    // Whether another thread may need this processor for what the supervisor waits for.
     fn is_needed_elsewhere(&self) -> bool {
         let Some(far) = &self.faults.far else { return false };
         let expects = !far.coming.is_empty() || far.leavers.is_any_sent();
@@ -180,7 +181,7 @@ impl Supervisor<'_> {
         self.processors <= PROCESSORS_FEW && (expects || drops())
     }
 
-    /// Serves faults that ask, and takes the answers of the blade. Answers whether there were any.
+    /// Serves asks and the answers of the blade. Returns whether there were any.
     ///
     /// # Errors
     /// When the blade has failed, or lost a page.
@@ -188,7 +189,7 @@ impl Supervisor<'_> {
         let mut any = false;
         loop {
             let mut more = self.serve_asks();
-            // One at a time: an answer that nobody waits for keeps no fault waiting.
+            // One answer at a time, so that one for which no thread waits delays no ask.
             more |= self.take_answer()?;
             if !more {
                 return Ok(any);
@@ -197,7 +198,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Serves faults that ask in the middle of long work.
+    /// Serves new asks in the middle of long work.
     pub(super) fn serve_between(&mut self) {
         if self.faults.asks.as_ref().is_some_and(Asks::is_asked)
             && let Err(error) = self.serve()
@@ -215,6 +216,7 @@ impl Supervisor<'_> {
         any
     }
 
+    // Fetches the page of an ask if a frame is free. Ends its spin if the page will not come soon.
     fn serve_ask(&mut self, ask: &Ask) {
         let address = ask.address / PAGE * PAGE;
         let Some(arena) = self.people.arenas.get(ask.slot).and_then(Option::as_ref) else {
@@ -228,7 +230,7 @@ impl Supervisor<'_> {
         let is_new = matches!(state, State::Absent | State::Remote);
         let budget = arena.budget;
         if is_new && !self.has_frame(budget, 0) {
-            // It is not to be among those that wait for a frame twice.
+            // Its fault must not wait for a frame twice.
             self.books.members.short(budget);
             return self.send_to_sleep(ask);
         }

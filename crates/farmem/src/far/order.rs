@@ -1,4 +1,4 @@
-//! What comes next by the order of an earlier run: see `paging::order`.
+//! Fetching ahead in the order of an earlier run: see `paging::order`.
 
 use paging::regions::PAGE;
 
@@ -6,8 +6,8 @@ use crate::supervisor::Supervisor;
 use crate::userfault_trap::{Ahead, Touch};
 
 impl Supervisor<'_> {
-    /// Has the pages come that followed one in an earlier run, where frames are free. Answers
-    /// whether that run had it.
+    /// Fetches the pages that followed one in an earlier run, while frames are free. Returns
+    /// whether that run touched the page.
     pub(crate) fn fetch_remembered(&mut self, touch: &Touch, now: u64) -> bool {
         let page = (touch.slot, touch.address / PAGE);
         let order = self.faults.far.as_ref().and_then(|far| far.order.as_ref());
@@ -33,8 +33,8 @@ impl Supervisor<'_> {
         true
     }
 
-    /// A page is touched that was local, or was on its way. If it was watched, the program goes the
-    /// way of the earlier run, and what follows is fetched.
+    /// Acts on a touch of a page that was local or on its way. If the page was watched, the program
+    /// follows the earlier run, and the next pages are fetched.
     pub(crate) fn touched_remembered(&mut self, touch: &Touch) {
         let order = self.faults.far.as_mut().and_then(|far| far.order.as_mut());
         if order.is_some_and(|order| order.used((touch.slot, touch.address / PAGE))) {

@@ -1,4 +1,4 @@
-//! How the supervisor sends pages away and takes them back.
+//! How the supervisor sends pages to a blade and fetches them.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
@@ -26,7 +26,7 @@ impl Supervisor<'_> {
         self.faults.far.is_some()
     }
 
-    /// Sends pages away, which their residencies have given.
+    /// Sends to the blade the pages that residencies chose to leave.
     pub(crate) fn send_far(&mut self, tier: usize, pages: Vec<(usize, PageIndex)>) {
         let slots: BTreeSet<usize> = pages.iter().map(|one| one.0).collect();
         for (slot, page) in pages {
@@ -43,7 +43,7 @@ impl Supervisor<'_> {
         slots.into_iter().for_each(|slot| self.tally(slot));
     }
 
-    // Answers whether it was still unmapped.
+    // Sends one page. Returns false if the page is no longer on probation.
     fn send_page(&mut self, slot: usize, tier: usize, page: PageIndex) -> Result<bool, RunError> {
         let Some(arena) = self.people.arenas[slot].as_ref() else { return Ok(true) };
         let Some(far) = self.faults.far.as_mut() else { return Ok(false) };
@@ -75,7 +75,7 @@ impl Supervisor<'_> {
         Ok(true)
     }
 
-    /// Whether a frame can be had: one that is free, or that a page gives up which the blade has.
+    /// Whether a frame can be had: a free one, or that of a page which the blade has.
     pub(crate) fn has_frame(&mut self, budget: usize, tier: usize) -> bool {
         let pages = &self.kernel.tables.pages;
         let far = self.faults.far.as_mut();
@@ -83,14 +83,14 @@ impl Supervisor<'_> {
         self.kernel.tables.lane(budget, tier).free() > 0 || far.is_some_and(any)
     }
 
-    /// Has the page that leaves next give its frame away. Answers whether there is one.
+    /// Takes the frame of the page that leaves next. Returns false if there is none.
     pub(crate) fn give_frame(&mut self, budget: usize, tier: usize) -> bool {
         let Some(far) = self.faults.far.as_mut() else { return false };
         let pages = &self.kernel.tables.pages;
         far.leavers.give((budget, tier), |one| is_untouched(pages, one))
     }
 
-    /// Pages that have given their frames away are far, and leave the memory file.
+    /// Makes pages far that have given their frames away: they leave the memory file.
     pub(crate) fn depart_given(&mut self) {
         let given = self.faults.far.as_mut().map(|far| far.leavers.take_given());
         for (leaver, has_given) in given.into_iter().flatten() {
@@ -106,12 +106,13 @@ impl Supervisor<'_> {
         }
     }
 
+    // Notes that a frame is used twice: the budget is one short.
     fn lacks_frame(&mut self, (budget, tier): (usize, usize)) {
         self.kernel.tables.lane(budget, tier).credit(-1);
         self.books.members.short(budget);
     }
 
-    /// Makes up for frames that are in use beyond the budget, as far as any can be had.
+    /// Frees frames while more are in use than the budget has, as far as any can be had.
     pub(crate) fn make_up(&mut self, budget: usize, tier: usize) {
         while self.kernel.tables.lane(budget, tier).free() < 0 && self.give_frame(budget, tier) {
             self.kernel.tables.lane(budget, tier).credit(1);
@@ -119,7 +120,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// The blade has rung, or is to be asked: takes its answers.
+    /// Serves the blade's answers and reports its news, once it has rung or is due.
     pub(crate) fn hear_blade(&mut self) -> Result<(), RunError> {
         self.serve()?;
         let news = self.faults.far.as_mut().map(|far| far.blade.news());
@@ -131,24 +132,25 @@ impl Supervisor<'_> {
         Ok(())
     }
 
-    /// Takes the next answer of the blade. Answers whether there was one.
+    /// Acts on the next answer of the blade. Returns whether there was one.
     pub(super) fn take_answer(&mut self) -> Result<bool, RunError> {
         let answer = self.faults.far.as_mut().and_then(|far| far.blade.next());
         answer.map_or(Ok(false), |answer| self.answered(answer).map(|()| true))
     }
 
+    // Acts on an answer: a write-back is acknowledged, or a page has come.
     fn answered(&mut self, Answer { token, result }: Answer) -> Result<(), RunError> {
         let page = result.map_err(RunError::Blade)?;
         let Some(far) = self.faults.far.as_mut() else { return Ok(()) };
         if let Some((budget, _)) = far.leavers.acknowledged(token) {
-            // The blade has it: its frame can be had.
+            // The blade has the page: its frame can be had.
             self.books.members.short(budget);
             return Ok(());
         }
         page.map_or(Ok(()), |bytes| self.came(token, &bytes))
     }
 
-    // Ends the way out of a page that the blade has: it is far if it is as it was sent.
+    // Makes an acknowledged page far, unless it has changed since. Returns whether it has left.
     fn depart(&mut self, Leaver { token, page, lane, .. }: Leaver) -> Result<bool, RunError> {
         let Some(far) = self.faults.far.as_mut() else { return Ok(false) };
         let pages = &self.kernel.tables.pages;
@@ -172,12 +174,12 @@ impl Supervisor<'_> {
         };
         let outcome = far.places.left(token, meanwhile);
         if let Some(arena) = changed.and_then(|slot| self.people.arenas[slot].as_mut()) {
-            // A device has written to it. It is unmapped, and local.
+            // A device has written to the page, which is unmapped and stays local.
             arena.tiers[lane.1].soft_fault(page);
         }
         let Some(Outcome::Far((slot, number))) = outcome else { return Ok(false) };
         let address = number * PAGE;
-        // A child may not have it yet.
+        // The page may not have been copied to a child yet.
         self.preserve(slot, address, address + PAGE);
         let Some(arena) = self.people.arenas[slot].as_mut() else { return Ok(true) };
         arena.memory.punch(address, PAGE)?;
@@ -191,7 +193,7 @@ impl Supervisor<'_> {
         Ok(true)
     }
 
-    /// Has a page come that is far, which has a frame; `touch` says what for.
+    /// Requests a page from the blade; it has a frame already. `touch` is the fault that needs it.
     pub(crate) fn fetch_far(&mut self, touch: Touch, wanted: Wanted) {
         let Some(far) = self.faults.far.as_mut() else { return };
         let Some((token, place)) = far.places.fetch((touch.slot, touch.address / PAGE)) else {
@@ -205,7 +207,7 @@ impl Supervisor<'_> {
         far.blade.read(token, place, wanted);
     }
 
-    // A page has come.
+    // Verifies a page that has come, and puts it in place.
     fn came(&mut self, token: Token, bytes: &[u8; PAGE_BYTES]) -> Result<(), RunError> {
         let Some(far) = self.faults.far.as_mut() else { return Ok(()) };
         let is_zeros = bytes.iter().all(|&byte| byte == 0);
@@ -224,7 +226,7 @@ impl Supervisor<'_> {
                 Err(RunError::BladeLost { tgid, address, lost })
             }
             Some(Ok(Arrival::Nobody)) => {
-                // It has been emptied or moved meanwhile, and whoever waits touches it again.
+                // The page was emptied or moved meanwhile; a thread that waits touches it again.
                 self.wake_again(&touch);
                 Ok(())
             }
@@ -232,17 +234,18 @@ impl Supervisor<'_> {
         }
     }
 
+    // Puts a verified page into the memory file, and maps it unless it is watched.
     fn land(
         &mut self,
         Coming { touch, wanted, joined, .. }: Coming,
         bytes: &[u8; PAGE_BYTES],
     ) -> Result<(), RunError> {
-        // A child does not get what its parent has now.
+        // A child must not get what its parent has from here on.
         self.preserve(touch.slot, touch.address, touch.address + PAGE);
         let Some(arena) = self.people.arenas[touch.slot].as_ref() else { return Ok(()) };
         let order = self.faults.far.as_ref().and_then(|far| far.order.as_ref());
         let watches = |order: &FetchOrder| order.watches((touch.slot, touch.address / PAGE));
-        // Nobody waits for it: what is watched may have been moved, and moved back.
+        // No thread waits for it: a watched page may have been moved, and moved back.
         let is_free = wanted == Wanted::Ahead && joined.is_none();
         let is_watched = is_free && order.is_some_and(watches);
         let is_mapped = !is_watched && arena.maps(bytes, touch.address);
@@ -251,7 +254,7 @@ impl Supervisor<'_> {
         }
         if let Some(cell) = self.kernel.tables.pages.word(touch.slot, touch.address) {
             let word = Word(cell.load(Ordering::Acquire));
-            // Writes to it are not noticed; what it holds tells when it leaves.
+            // Writes to the page are not tracked; its contents show them when it leaves.
             let local = word.made_local(touch.write).with_dirty(true);
             let unmapped = local.with_state(State::Prefetched);
             cell.store(if is_watched { unmapped } else { local }.0, Ordering::Release);
@@ -277,8 +280,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Has a page come that the supervisor needs, or the kernel; it has a frame of the budget, or
-    /// one beyond it if it `must`.
+    /// Fetches a page that the supervisor or the kernel needs; with `must`, even beyond the budget.
     pub(crate) fn bring(&mut self, slot: usize, address: u64, must: bool) -> Brought {
         let Some(cell) = self.kernel.tables.pages.word(slot, address) else {
             return Brought::Here;
@@ -306,13 +308,12 @@ impl Supervisor<'_> {
         Brought::Comes
     }
 
-    /// Whether all of a range is here, so that the supervisor can read it, and write to it; what is
-    /// not is brought.
+    /// Whether a whole range is local, so that the supervisor can access it. Fetches what is not.
     pub(crate) fn is_here(&mut self, slot: usize, start: u64, bytes: u64) -> bool {
         let Some(far) = &self.faults.far else { return true };
         let first = start / PAGE;
         let last = start.saturating_add(bytes.saturating_sub(1)) / PAGE;
-        // Those on their way are among them.
+        // Includes pages on their way.
         let away = far.places.within((slot, first), last - first + 1);
         for &(_, page) in &away {
             self.bring(slot, page * PAGE, true);
@@ -320,7 +321,7 @@ impl Supervisor<'_> {
         away.is_empty()
     }
 
-    /// Has all of a range here, and waits for it: for memory that goes out of reach.
+    /// Fetches a whole range, and waits for it: for memory that moves where none is managed.
     ///
     /// # Errors
     /// As [`hear_blade`](Self::hear_blade).
@@ -346,21 +347,21 @@ impl Supervisor<'_> {
         Ok(())
     }
 
-    /// The contents of a range are gone.
+    /// Forgets what the blade has of a range, whose contents are gone.
     pub(crate) fn forget_far(&mut self, slot: usize, start: u64, end: u64) {
         let (first, count) = ((slot, start / PAGE), (end - start) / PAGE);
         self.faults.far.iter_mut().for_each(|far| far.places.forget(first, count));
         self.faults.sent.iter_mut().for_each(|sent| sent.forget(first, count));
     }
 
-    /// A process has ended: what it had is gone, and nobody waits for what is on its way to it.
+    /// Forgets what the blade has of a process that has ended, and what is on its way to it.
     pub(crate) fn retire_far(&mut self, arena: &Arena) {
         self.faults.sent.iter_mut().for_each(|sent| sent.forget((arena.slot, 0), u64::MAX));
         let Some(far) = self.faults.far.as_mut() else { return };
         far.order.iter_mut().for_each(|order| order.ends(arena.slot));
         let coming = far.coming.values().map(|coming| &coming.touch);
         for touch in coming.filter(|touch| touch.slot == arena.slot) {
-            // It has a frame, and was not admitted yet.
+            // The page has a frame, but was not admitted yet.
             if far.places.is_far((touch.slot, touch.address / PAGE)) {
                 self.kernel.tables.lane(touch.budget, touch.tier).credit(1);
             }
@@ -370,7 +371,7 @@ impl Supervisor<'_> {
         self.faults.asks.iter_mut().for_each(|asks| asks.forget(arena.slot));
     }
 
-    /// A child has what of its parent is far, and nothing of it where it is to find zeros.
+    /// Shares the far pages of a parent with its child, within the child's managed ranges.
     pub(crate) fn share_far(&mut self, parent: usize, child: &Arena) {
         let Faults { far, sent, .. } = &mut self.faults;
         let pages = &self.kernel.tables.pages;
@@ -385,14 +386,14 @@ impl Supervisor<'_> {
         }
     }
 
-    /// A region has moved.
+    /// Renames the far pages of a region that has moved.
     pub(crate) fn move_far(&mut self, slot: usize, from: u64, to: u64, bytes: u64) {
         let (first, to, count) = ((slot, from / PAGE), to / PAGE, bytes / PAGE);
         self.faults.far.iter_mut().for_each(|far| far.places.rename(first, to, count));
         self.faults.sent.iter_mut().for_each(|sent| sent.rename(first, to, count));
     }
 
-    /// Changes the word of a page that has one.
+    /// Stores the state word of a page, if it has one.
     pub(crate) fn set_word(&self, slot: usize, address: u64, word: Word) {
         if let Some(cell) = self.kernel.tables.pages.word(slot, address) {
             cell.store(word.0, Ordering::Release);
@@ -408,7 +409,7 @@ fn ticket_of(token: Token) -> u32 {
     ticket(u32::try_from(token & u64::from(u32::MAX)).unwrap_or(0))
 }
 
-// Whether nobody has touched a page since it was sent.
+// Whether a page is untouched since it was sent.
 fn is_untouched(pages: &PageTable, leaver: &Leaver) -> bool {
     let cell = pages.word(leaver.key.0, leaver.key.1 * PAGE);
     let word = cell.map(|cell| Word(cell.load(Ordering::Acquire)));

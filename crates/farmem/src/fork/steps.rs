@@ -23,9 +23,9 @@ use sys::maps;
 use sys::nr;
 
 impl Supervisor<'_> {
-    /// Begins a fork.
+    /// Acts on a call that forks: follows the thread, and takes a cut.
     pub(crate) fn fork(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
-        // The kernel begins a fork anew when a signal arrives meanwhile; the thread is followed
+        // The kernel restarts a fork when a signal arrives meanwhile; the thread is followed
         // already.
         if self.forking.forks.iter().any(|fork| fork.thread == call.tid && fork.child.is_none()) {
             return self.cut_and_fork(slot, call);
@@ -57,7 +57,7 @@ impl Supervisor<'_> {
         self.cut_and_fork(slot, call)
     }
 
-    /// Nobody writes to the memory in `slot` any more until `thread` has forked.
+    /// Saves the word that the kernel overwrites with the number of the child of `thread`.
     pub(crate) fn note_tid_word(&mut self, slot: usize, thread: u32) {
         let Some(arena) = &self.people.arenas[slot] else { return };
         let ours = |fork: &&mut Fork| fork.thread == thread && fork.child.is_none();
@@ -69,19 +69,19 @@ impl Supervisor<'_> {
         });
     }
 
-    /// Whether stops of `pid` are ours to handle.
+    /// Whether `pid` is a thread that forks or its child, whose stops the supervisor handles.
     pub(crate) fn is_traced(&self, pid: u32) -> bool {
         self.forking.forks.iter().any(|fork| fork.thread == pid || fork.child == Some(pid))
     }
 
-    /// A followed thread has stopped.
+    /// Acts on a stop of a followed thread.
     pub(crate) fn traced_stop(&mut self, pid: u32, signal: i32, event: i32) {
         use ptrace::event::{CLONE, FORK, STOP, VFORK};
         let outcome = match event {
             FORK | VFORK | CLONE => self.forked(pid),
             STOP if self.is_newborn(pid) => self.born(pid),
             0 if signal == SIGTRAP && self.is_borrowed(pid) => self.give_back(pid),
-            // It must run our routine first.
+            // The child must run our routine first.
             0 if signal == SIGSTOP && self.is_borrowed(pid) => self.stop_later(pid),
             0 => ptrace::resume(pid, signal).map_err(RunError::from),
             STOP if signal != SIGTRAP => ptrace::listen(pid).map_err(RunError::from),
@@ -92,8 +92,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// A stop of a process we did not know we follow: a child whose parent's report is still to
-    /// come.
+    /// Acts on a stop of an unknown process: a child whose parent's report is still to come.
     pub(crate) fn unexpected_stop(&mut self, pid: u32, event: i32) {
         if event == ptrace::event::STOP {
             self.forking.newborns.push((pid, 0));
@@ -115,7 +114,7 @@ impl Supervisor<'_> {
         });
     }
 
-    // The parent's report.
+    // Acts on the kernel's report that `thread` has forked.
     fn forked(&mut self, thread: u32) -> Result<(), RunError> {
         let child = ptrace::message(thread)?;
         let born = self.forking.newborns.iter().position(|(pid, _)| *pid == child);
@@ -142,10 +141,12 @@ impl Supervisor<'_> {
         Ok(ptrace::resume(child, 0)?)
     }
 
+    // Whether `pid` is a child without an arena.
     fn is_newborn(&self, pid: u32) -> bool {
         self.forking.forks.iter().any(|fork| fork.child == Some(pid) && fork.has_no_slot())
     }
 
+    // Whether `pid` is a child that runs our routine.
     fn is_borrowed(&self, pid: u32) -> bool {
         self.forking.forks.iter().any(|fork| fork.child == Some(pid) && fork.borrowed.is_some())
     }
@@ -157,7 +158,7 @@ impl Supervisor<'_> {
         self.prepare_child(child)
     }
 
-    /// Goes on with forks that had to wait for another of the same process.
+    /// Continues forks that waited for another fork of the same process.
     pub(crate) fn prepare_children(&mut self) {
         let waiting = self.forking.forks.iter().filter(|fork| fork.born && fork.has_no_slot());
         for child in waiting.filter_map(|fork| fork.child).collect::<Vec<_>>() {
@@ -167,7 +168,7 @@ impl Supervisor<'_> {
         }
     }
 
-    // Once the child waits and the parent does too: begin to copy.
+    // Begins to copy once both the child and the parent wait.
     fn prepare_child(&mut self, child: u32) -> Result<(), RunError> {
         let Some(at) = self.forking.forks.iter().position(|fork| fork.child == Some(child)) else {
             return Ok(());
@@ -183,7 +184,7 @@ impl Supervisor<'_> {
         let frozen = self.is_frozen_for(parent_slot, thread);
         if !frozen {
             if self.is_cut(parent_slot) || self.is_copied(parent_slot) {
-                // Another fork of this process goes first.
+                // Another fork of this process comes first.
                 return Ok(());
             }
             if !self.stands_still(parent_slot, thread) && self.begin_cut(parent_slot, thread, None)
@@ -239,7 +240,7 @@ impl Supervisor<'_> {
             }
             tiers.push(tier);
         }
-        // The child's own: what the kernel has copied.
+        // The mappings that the kernel has copied for the child.
         let mappings = clip(&maps::read(child, 0, ADDRESS_TOP), &regions);
         if mappings.is_empty() && regions.next_managed(0).is_some() {
             return Err(RunError::Lost("the list of the forking process's mappings"));
@@ -274,7 +275,7 @@ impl Supervisor<'_> {
             self.forget_far(slot, piece.start, piece.end);
         }
         if let Some((address, word)) = tid_word {
-            // The kernel has told the child, in memory that was its parent's.
+            // The kernel has written the child's number into memory that was its parent's.
             let page = address / PAGE * PAGE;
             copy.preserve(page, page + PAGE)?;
             parent.memory.write_at(&word, address)?;
@@ -282,7 +283,7 @@ impl Supervisor<'_> {
         Ok((arena, copy, Copying { slot, far, mappings, absent }))
     }
 
-    /// Sends a child whose memory has been copied into our routine.
+    /// Has a child whose memory has been copied run our routine.
     pub(crate) fn enter_child(&mut self, child: u32) -> Result<(), RunError> {
         let Some(fork) = self.forking.forks.iter_mut().find(|fork| fork.child == Some(child))
         else {
@@ -298,7 +299,7 @@ impl Supervisor<'_> {
         let (way, waiting) = (fork.way, std::mem::take(&mut fork.thread));
         let context = match way {
             Way::Followed => {
-                // Our routine starts a thread there.
+                // Our routine starts a thread in the child.
                 ptrace::forget_children(child)?;
                 let context = Context::save(child)?;
                 context.divert(child, entry)?;
@@ -309,7 +310,7 @@ impl Supervisor<'_> {
         fork.borrowed =
             Some(Borrowed { slot, context, far: Some(far), mappings, absent, stop: false });
         if waiting != 0 {
-            // It may have been killed.
+            // The thread may have been killed.
             let _gone = self.let_go(way, waiting);
         }
         match way {
@@ -318,7 +319,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// A forked child asks for its memory.
+    /// Answers a forked child's call for its memory.
     pub(crate) fn greet_forked(&mut self, tgid: u32, call: &Notification) -> Result<(), RunError> {
         let borrowed = self.forking.forks.iter_mut().find(|fork| fork.child == Some(tgid));
         let Some(borrowed) = borrowed.and_then(|fork| fork.borrowed.as_mut()) else {
@@ -335,14 +336,14 @@ impl Supervisor<'_> {
             return Ok(());
         };
         if let Err(error) = send_mappings(arena, &absent, &mappings) {
-            // It dies, or must: some of its memory may still be its parent's.
+            // The child dies, or is killed: some of its memory may still be its parent's.
             let _gone = sys::process::kill(tgid, SIGKILL);
             self.books.totals.warn(&format!("a forked process was ended: {error}"));
         }
         Ok(())
     }
 
-    // The child has its memory: it goes on as if nothing had happened.
+    // Restores the registers of a child that has its memory: it goes on as if nothing had happened.
     fn give_back(&mut self, child: u32) -> Result<(), RunError> {
         let Some(borrowed) = self.finish_fork(child) else {
             return Ok(());
@@ -354,7 +355,7 @@ impl Supervisor<'_> {
         Ok(ptrace::detach(child, if borrowed.stop { SIGSTOP } else { 0 })?)
     }
 
-    // The fork of `child` is over; it is ended if it did not get its memory.
+    // Ends the fork of `child`. `None` if the child did not get its memory, and was killed.
     fn finish_fork(&mut self, child: u32) -> Option<Borrowed> {
         let at = self.forking.forks.iter().position(|fork| fork.child == Some(child))?;
         let borrowed = self.forking.forks.swap_remove(at).borrowed?;
@@ -362,18 +363,18 @@ impl Supervisor<'_> {
         if self.people.arenas[borrowed.slot].as_ref().is_some_and(|arena| arena.helper.ready) {
             return Some(borrowed);
         }
-        // Its mappings may still be its parent's.
+        // The child's mappings may still be its parent's.
         let _gone = sys::process::kill(child, SIGKILL);
         self.books.totals.warn_once("a forked process could not be given its memory: ended");
         None
     }
 
-    /// The child of a fork inside our object has its memory; answers whether it may go on.
+    /// Ends the fork of a child that forked inside our object. Returns whether it may go on.
     pub(crate) fn has_settled(&mut self, child: u32) -> bool {
         self.finish_fork(child).is_some()
     }
 
-    /// Ends a child whose memory cannot be put in place: it must not run.
+    /// Kills a child whose memory cannot be put in place: it must not run.
     pub(crate) fn abandon(&mut self, pid: u32, error: &RunError) {
         let Some(at) =
             self.forking.forks.iter().position(|f| f.thread == pid || f.child == Some(pid))
@@ -387,13 +388,13 @@ impl Supervisor<'_> {
         }
         self.thaw_for(fork.parent_slot, fork.thread);
         let _not_stopped = self.let_go(fork.way, fork.thread);
-        // Somebody else may have ended it.
+        // Something else may have ended it.
         if !matches!(error, RunError::System(error) if error.errno() == Some(ESRCH)) {
             self.books.totals.warn(&format!("a forked process was ended: {error}"));
         }
     }
 
-    /// A followed thread has ended.
+    /// Acts on the end of a followed thread.
     pub(crate) fn traced_end(&mut self, pid: u32) {
         self.forking.newborns.retain(|(newborn, _)| *newborn != pid);
         self.end_copy(pid);
@@ -412,7 +413,7 @@ impl Supervisor<'_> {
             if let Some(child) = fork.child.filter(|_| orphaned) {
                 let _gone = sys::process::kill(child, SIGKILL);
             }
-            // A child whose copy has begun needs its parent no more.
+            // A child whose copy has begun no longer needs its parent.
             fork.child != Some(pid) && !orphaned
         });
     }

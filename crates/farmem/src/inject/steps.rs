@@ -10,8 +10,7 @@ use crate::loader::Loader;
 use crate::supervisor::Supervisor;
 
 impl Supervisor<'_> {
-    /// Sends the maker of the first call of an image for the object, if that can be done; answers
-    /// whether it is on its way.
+    /// Diverts an image's first call to our code. Returns whether that worked.
     pub(crate) fn inject(&mut self, tgid: u32, call: &Notification) -> Result<bool, RunError> {
         match self.divert(tgid, call) {
             Ok(injection) => {
@@ -26,6 +25,7 @@ impl Supervisor<'_> {
         }
     }
 
+    // Overwrites the instructions behind the call with our code; the error says why not.
     fn divert(&self, tgid: u32, call: &Notification) -> Result<Injection, Reason> {
         let threads = std::fs::read_dir(format!("/proc/{tgid}/task")).map(Iterator::count);
         if threads.unwrap_or(0) != 1 || call.tid != tgid {
@@ -48,7 +48,7 @@ impl Supervisor<'_> {
         Ok(Injection { remote, replaced, behind, base, loader, failed: None })
     }
 
-    /// The diverted thread has mapped room for the object.
+    /// Writes the object into the room that the diverted thread has mapped, and answers its entry.
     pub(crate) fn fill(&mut self, tgid: u32, call: &Notification) -> Result<(), RunError> {
         let Some(injection) = self.programs.injections.get_mut(&tgid).filter(|_| call.tid == tgid)
         else {
@@ -69,14 +69,14 @@ impl Supervisor<'_> {
         Ok(self.kernel.listener.answer(call.id, entry.cast_signed())?)
     }
 
-    /// A diverted thread makes its call again: its instructions are put back, and its image is
-    /// managed or it is said why not.
+    /// Restores the instructions of a diverted thread, which makes its call again. If its image is
+    /// not managed by now, notes why.
     pub(crate) fn settle(&mut self, tgid: u32) {
         let Some(injection) = self.programs.injections.remove(&tgid) else {
             return;
         };
         if let Err(error) = injection.remote.write(&injection.replaced, injection.behind) {
-            // It must not go on among instructions that are not its own.
+            // The process must not go on among instructions that are not its own.
             let _gone = sys::process::kill(tgid, crate::signal::SIGKILL);
             self.books.totals.warn(&format!("process {tgid} was ended: {error}"));
         }

@@ -1,4 +1,4 @@
-//! How the supervisor keeps the last words of threads, and writes them.
+//! How the supervisor notes the last words of threads, and writes them.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -8,16 +8,16 @@ use super::{Cleared, Mortal, Whose, own_number};
 use crate::arena::Arena;
 use crate::supervisor::Supervisor;
 
-// Mutexes of one thread that are looked after.
+// The most robust mutexes of one thread that are followed.
 const HELD_MAX: usize = 256;
-// Ticks after which a thread that was alive at a cut was not about to end then.
+// A thread that lives so many ticks after a cut was not about to end then.
 const TICKS_MAX: u32 = 3;
 const NUMBER_MASK: u32 = 0x3fff_ffff;
 const OWNER_DIED: u32 = 0x4000_0000;
 const WAITERS: u32 = 0x8000_0000;
 
 impl Supervisor<'_> {
-    /// Notes which words the kernel will write when threads of the process in `slot` end.
+    /// Notes the words that the kernel will write when threads of the process in `slot` end.
     pub(crate) fn note_mortals(&mut self, slot: usize) {
         let Some(arena) = &self.people.arenas[slot] else { return };
         let Ok(tasks) = std::fs::read_dir(format!("/proc/{}/task", arena.tgid)) else { return };
@@ -27,14 +27,14 @@ impl Supervisor<'_> {
         let words: Vec<(Cleared, Option<u32>)> = arena.image.cleared.iter().map(valued).collect();
         let mortals: Vec<Mortal> =
             tids.filter_map(|tid| mortal(arena, memory.as_ref().ok(), &words, tid)).collect();
-        // One that has ended since the last cut is not listed any more.
+        // A thread that has ended since the last cut is not listed.
         let listed = |tid| mortals.iter().any(|mortal| mortal.tid == tid);
         self.forking.mortals.retain(|mortal| mortal.slot != slot || !listed(mortal.tid));
         self.forking.mortals.extend(mortals);
     }
 
-    /// Writes for threads that have ended what the kernel could not. Called when memory is frozen
-    /// no longer, and at every `tick`.
+    /// Writes the last words of threads that have ended. Called when memory is no longer frozen,
+    /// and at every `tick`.
     pub(crate) fn write_last_words(&mut self, tick: bool) {
         let mut mortals = std::mem::take(&mut self.forking.mortals);
         mortals.retain_mut(|mortal| {
@@ -57,6 +57,7 @@ impl Supervisor<'_> {
 }
 
 impl Mortal {
+    // Marks the thread's mutexes as abandoned, and clears its number.
     fn write(&self, arena: &Arena) {
         let died = |word: u32| word & WAITERS | OWNER_DIED;
         for &lock in &self.locks {
@@ -68,21 +69,22 @@ impl Mortal {
     }
 }
 
-// Changes a word if there is another for it, and wakes who waits for it in any case: the kernel may
-// have changed it and then not found it when it wanted to wake.
+// Changes a word to what `with` returns, if anything, and wakes who waits for it in any case: the
+// kernel may have changed the word and then not found its page when it wanted to wake.
 fn replace(arena: &Arena, address: u64, with: impl Fn(u32) -> Option<u32>) {
     let mut bytes = [0; 4];
     if arena.memory.read_at(&mut bytes, address).is_err() {
         return;
     }
     if let Some(after) = with(u32::from_ne_bytes(bytes)) {
-        // The file is there for as long as the arena is.
+        // The file exists as long as the arena.
         let _full = arena.memory.write_at(&after.to_ne_bytes(), address);
     }
-    // Nobody may be waiting.
+    // No thread may be waiting.
     let _nobody = arena.memory.wake(address);
 }
 
+// The last words of thread `tid`; `None` if it has none or is gone.
 fn mortal(
     arena: &Arena,
     memory: Option<&File>,
@@ -104,10 +106,10 @@ fn mortal(
     any.then_some(Mortal { slot, tgid, tid, number, numbers_at, locks, ticks: 0 })
 }
 
-// Robust mutexes of a thread in managed memory.
+// The lock words of a thread's robust mutexes in managed memory; `None` if it has no list.
 fn locks(arena: &Arena, memory: Option<&File>, tid: u32) -> Option<Vec<u64>> {
     let head = sys::process::robust_list(tid).ok().filter(|&head| head != 0)?;
-    // Never a page of the arena by way of the process: it might fault, and wait for us.
+    // The arena is never read through the process: that might fault, and wait for us.
     let read = |address: u64| {
         let mut bytes = [0_u8; 8];
         if arena.space.regions.manages(address) {

@@ -1,4 +1,4 @@
-//! What the supervisor does: sends the helper away, and lets the process end.
+//! The supervisor's steps: it sends the helper away, and lets the process end.
 
 use sys::seccomp::Notification;
 
@@ -8,8 +8,7 @@ use crate::protocol::command;
 use crate::supervisor::Supervisor;
 
 impl Supervisor<'_> {
-    /// A process ends. If nobody but its helper would outlive the calling thread, the helper ends
-    /// first.
+    /// Acts on `exit_group`. If only the helper would outlive the calling thread, it ends first.
     pub(crate) fn leave(&mut self, tgid: u32, call: &Notification) -> Result<(), RunError> {
         let slot = self.people.slots.get(&tgid).copied().filter(|&slot| self.may_wait(slot, tgid));
         let Some(slot) = slot.filter(|_| call.tid == tgid) else {
@@ -24,7 +23,7 @@ impl Supervisor<'_> {
         Ok(())
     }
 
-    // Whether the helper is idle enough to be sent away, and the only other thread.
+    // Whether the helper is idle, and the only other thread.
     fn may_wait(&self, slot: usize, tgid: u32) -> bool {
         let is_forking = self.forking.detours.contains_key(&slot);
         let arena = self.people.arenas[slot].as_ref();
@@ -32,12 +31,12 @@ impl Supervisor<'_> {
         is_idle && !is_forking && sys::process::thread_count(tgid) == Some(THREADS)
     }
 
-    /// The helper in `slot` has ended: its process may.
+    /// Lets the process in `slot` end, whose helper has ended.
     pub(crate) fn let_leave(&mut self, slot: usize) -> Result<(), RunError> {
         self.go_on_where(|leaver| leaver.slot == slot)
     }
 
-    /// Lets those end whose helpers take too long.
+    /// Lets processes end whose helpers take too long.
     pub(crate) fn let_late_leave(&mut self) -> Result<(), RunError> {
         if self.people.leavers.is_empty() {
             return Ok(());

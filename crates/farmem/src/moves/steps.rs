@@ -34,11 +34,11 @@ const MAP_FIXED: u64 = 0x10;
 const MAP_ANONYMOUS: u64 = 0x20;
 /// First address behind those that a program can have.
 const PROGRAM_TOP: u64 = 0x7fff_ffff_f000;
-// What is carried out at a time.
+// Bytes of one copy to unmanaged memory.
 const CARRY_BYTES: usize = 1 << 20;
 // Places tried before giving up, when something else sits where memory is thought to be free.
 const ATTEMPTS_MAX: u32 = 8;
-/// Pages that moved out of reach.
+/// Reported loss: pages that moved to where no memory is managed.
 const OUT_OF_REACH: &str = "memory moved to an address where none is managed";
 
 impl Supervisor<'_> {
@@ -82,7 +82,7 @@ impl Supervisor<'_> {
         }
     }
 
-    // A region moves to a place of the program's choice, or leaves its own behind.
+    // Moves a region to a place of the program's choice, or away from one that stays mapped.
     fn move_elsewhere(
         &mut self,
         slot: usize,
@@ -104,7 +104,7 @@ impl Supervisor<'_> {
         }
     }
 
-    // Frees the place that a region is to move to: whatever is there goes.
+    // Frees the place that a region is to move to, with all that is mapped there.
     fn clear_place(&mut self, slot: usize, to: u64, bytes: u64) {
         self.release(slot, to, to + bytes, None);
         let Some(arena) = self.people.arenas[slot].as_mut() else {
@@ -117,7 +117,7 @@ impl Supervisor<'_> {
         }
     }
 
-    // A new place, at `hint` if that is free.
+    // Reserves a new place, at `hint` if that is free; `None` if there is no room.
     fn place_near(&mut self, slot: usize, hint: u64, bytes: u64) -> Option<u64> {
         let arena = self.people.arenas[slot].as_mut()?;
         if is_managed(hint, bytes) && arena.space.regions.place_at(hint, bytes) {
@@ -126,7 +126,7 @@ impl Supervisor<'_> {
         arena.space.regions.place(bytes)
     }
 
-    // A region shrinks, or grows where it is, or is to move.
+    // Shrinks a region, or grows it in place, or finds a place to move it to.
     fn resize(
         &mut self,
         slot: usize,
@@ -183,7 +183,7 @@ impl Supervisor<'_> {
         self.prepare_place(slot, moving)
     }
 
-    // Has the helper map memory where the region is to go.
+    // Has the helper map memory at the new place.
     fn prepare_place(&mut self, slot: usize, moving: Move) -> Result<(), RunError> {
         let Move { to, new_bytes, request, traits, .. } = moving;
         let Some(arena) = self.people.arenas[slot].as_mut() else {
@@ -193,16 +193,16 @@ impl Supervisor<'_> {
             arena.space.regions.mark(to, to + new_bytes, |of_new| *of_new = traits);
             return self.send_map(slot, to, new_bytes, request, Pending::Move(moving));
         }
-        // Memory of the program's own, as it would be without us.
+        // Ordinary memory of the program, as it would have without afar.
         let operands = [to, new_bytes, request.protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED];
         if arena.command(command::MAP, &operands, Pending::Move(moving)).is_err() {
-            // The process is on its way out; so is the caller.
+            // The process ends, and the caller with it.
             self.kernel.listener.answer(moving.id, -EAGAIN)?;
         }
         Ok(())
     }
 
-    // Something that is not ours moves, maybe over something that is; the kernel does that.
+    // Lets the kernel move unmanaged memory, maybe over managed memory, which is emptied.
     fn move_foreign(&mut self, slot: usize, call: &Notification, new: u64) -> Result<(), RunError> {
         let [from, old, _, flags, to, _] = call.args;
         let old = round_up(old).unwrap_or(0);
@@ -210,11 +210,11 @@ impl Supervisor<'_> {
             .as_ref()
             .map(|arena| arena.space.regions.pieces(from, from + old));
         if pieces.is_some_and(|pieces| pieces.iter().any(|piece| !piece.traits.foreign)) {
-            // Partly ours, so it is not one mapping.
+            // A range that is partly managed is not one mapping.
             return Ok(self.kernel.listener.answer(call.id, -EFAULT)?);
         }
         let fixed = flags & MREMAP_FIXED != 0;
-        // What the kernel refuses must not have cost anything.
+        // A call that the kernel refuses must have no effect.
         if !is_well_formed(call, old, new) || fixed && protection(call.tid, from, old).is_none() {
             return Ok(self.kernel.listener.proceed(call.id)?);
         }
@@ -226,14 +226,13 @@ impl Supervisor<'_> {
         }
         let stays = flags & MREMAP_DONTUNMAP != 0 || old == 0 || new <= old && !fixed;
         if !stays {
-            // Where to, if anywhere, is the kernel's choice. Whatever is mapped here afterwards is
-            // found when something is to be placed here.
+            // Where the kernel maps it is found when memory is to be placed there.
             self.release(slot, from, from.saturating_add(old), Some(call.tid));
         }
         Ok(self.kernel.listener.proceed(call.id)?)
     }
 
-    /// The new place of a region is there, or is not.
+    /// Goes on after the helper has mapped the new place of a region, or has failed to.
     pub(crate) fn place_prepared(
         &mut self,
         slot: usize,
@@ -258,15 +257,14 @@ impl Supervisor<'_> {
             return Ok(self.kernel.listener.answer(moving.id, errno)?);
         }
         if moving.keeps_old {
-            // Other threads may go on to use the old place: what they write before they see it
-            // empty must have moved.
+            // What other threads write to the old place before they see it empty must move.
             return if self.begin_move(slot, moving) {
                 Ok(())
             } else {
                 self.move_now(slot, moving)
             };
         }
-        // Whoever touches the old place after that has lost it.
+        // A thread that touches the old place after that faults.
         let operands = [moving.from, moving.old_bytes];
         if arena.command(command::UNMAP, &operands, Pending::Vacate(moving)).is_err() {
             self.kernel.listener.answer(moving.id, -EAGAIN)?;
@@ -274,7 +272,7 @@ impl Supervisor<'_> {
         Ok(())
     }
 
-    /// Nobody can touch the old place of a region any more: what it holds moves.
+    /// Moves the contents of a region whose old place no thread can touch any more.
     pub(crate) fn move_now(&mut self, slot: usize, moving: Move) -> Result<(), RunError> {
         let Move { id, from, old_bytes, to, new_bytes, .. } = moving;
         if moving.out {
@@ -297,7 +295,7 @@ impl Supervisor<'_> {
         let tgid = arena.tgid;
         self.people.arenas[slot] = Some(arena);
         if let Err(error) = copied {
-            // It must not go on without its memory.
+            // The process must not go on without its memory.
             let _gone = sys::process::kill(tgid, crate::signal::SIGKILL);
             self.books.totals.warn(&format!("process {tgid} was ended: {error}"));
             return Ok(());
@@ -313,13 +311,13 @@ impl Supervisor<'_> {
         Ok(self.kernel.listener.answer(id, to.cast_signed())?)
     }
 
-    // Whether something is being moved whose old place stays.
+    // Whether a region is being moved whose old place stays mapped.
     fn is_emptying(&self, slot: usize) -> bool {
         let keeps = |pending: &Pending| matches!(pending, Pending::Move(one) if one.keeps_old);
         self.people.arenas[slot].as_ref().is_some_and(|arena| arena.helper.awaited.any(keeps))
     }
 
-    // A page keeps its state at its new address; one that was mapped is merely unmapped now.
+    // Moves the state words of a region. A page that was mapped is unmapped, but keeps its state.
     fn move_words(&mut self, arena: &mut Arena, from: u64, to: u64, bytes: u64) {
         let slot = arena.slot;
         let (mut moved, mut coming) = (Vec::new(), 0);
@@ -333,12 +331,12 @@ impl Supervisor<'_> {
             let taken = cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, take);
             let Ok(word) = taken.map(Word) else { return };
             moved.push(match word.state() {
-                // Its frame is given back: it comes again when it is touched.
+                // Its frame is freed: the page is fetched again when it is touched.
                 State::Fetching if is_far => {
                     coming += 1;
                     (address, word.with_state(State::Remote))
                 }
-                // Who fetches it has its frame, and will find that it has gone.
+                // The fault that fetches it has its frame, and will find the page gone.
                 State::Fetching => (address, word.with_state(State::Local)),
                 State::Probation => (address, word.unmapped()),
                 _ => (address, word),
@@ -351,7 +349,7 @@ impl Supervisor<'_> {
             if word.state() == State::Remote
                 && let Some(page) = arena.page(*address)
             {
-                // It has just left.
+                // The page has just left.
                 let tier = word.tier().min(arena.tiers.len() - 1);
                 arena.tiers[tier].left(page);
             }
@@ -384,15 +382,15 @@ impl Supervisor<'_> {
     }
 }
 
-/// What a region without a place of its own choice does.
+/// The outcome of resizing a region.
 enum Resized {
-    /// The kernel shrinks it, or has it grow where it is.
+    /// The kernel shrinks the region, or grows it in place.
     Done,
-    /// It has to move there, or cannot.
+    /// The region has to move to this place; `None` if it cannot.
     Moves(Option<u64>),
 }
 
-// As the kernel checks it.
+// Whether the kernel accepts the arguments of this `mremap`.
 fn is_well_formed(call: &Notification, old: u64, new: u64) -> bool {
     let [from, _, _, flags, to, _] = call.args;
     let moves = flags & MREMAP_MAYMOVE != 0;
@@ -410,8 +408,8 @@ fn is_well_formed(call: &Notification, old: u64, new: u64) -> bool {
     moves && possible && apart() && (!leaves || old == new)
 }
 
-// The protection of a range that is mapped, and all of it alike. By thread: the first thread of a
-// process may have ended before the others.
+// The protection of a range; `None` if it is not all mapped and alike. Read by thread: the first
+// thread of a process may have ended before the others.
 fn protection(tid: u32, start: u64, bytes: u64) -> Option<u64> {
     let mappings = maps::read(tid, start, start + bytes.max(1));
     let (first, last) = (mappings.first()?, mappings.last()?);
@@ -427,7 +425,7 @@ fn is_managed(start: u64, bytes: u64) -> bool {
     start >= ADDRESS_MIN && start.saturating_add(bytes) <= ADDRESS_TOP
 }
 
-// Writes what a region holds to other memory of its process; answers how many pages that are, too.
+// Copies a region to unmanaged memory. Returns how many pages it wrote, even if it fails.
 fn carry_out(arena: &Arena, from: u64, to: u64, bytes: u64) -> (u64, Result<(), sys::Error>) {
     let mut pages = 0;
     let mut carry = || {
@@ -447,12 +445,12 @@ fn carry_out(arena: &Arena, from: u64, to: u64, bytes: u64) -> (u64, Result<(), 
     (pages, carried)
 }
 
-// Pages keep their age, their state and their pins under the numbers of their new addresses.
+// Renumbers the pages of a moved region; residencies keep their age, state and pins.
 fn rename(arena: &mut Arena, from: u64, to: u64, bytes: u64) {
     for span in arena.space.segments.spans(from, from + bytes) {
         let mut at = 0;
         while at < span.count {
-            // As far as the numbers of the new addresses are in a row, too.
+            // One run of pages whose new numbers are consecutive, too.
             let target = span.address + at * PAGE - from + to;
             let room = (SEGMENT - target % SEGMENT) / PAGE;
             let count = room.min(span.count - at);

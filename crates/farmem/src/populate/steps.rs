@@ -15,7 +15,7 @@ use crate::shared::{FaultEvent, FaultKind};
 use crate::supervisor::Supervisor;
 
 impl Supervisor<'_> {
-    /// Populates `ranges` (first address, first behind) for the call `id` of `thread`.
+    /// Begins to populate `ranges` (start and end) for the call `id` of `thread`.
     pub(crate) fn populate(
         &mut self,
         slot: usize,
@@ -37,7 +37,7 @@ impl Supervisor<'_> {
         });
     }
 
-    /// Goes on with everything that is being populated.
+    /// Goes on with all populates, and ends the calls whose pages are here.
     pub(crate) fn advance_populates(&mut self) -> Result<(), RunError> {
         for mut one in std::mem::take(&mut self.faults.populates) {
             self.populate_some(&mut one);
@@ -53,7 +53,7 @@ impl Supervisor<'_> {
         Ok(())
     }
 
-    /// How long nothing that is being populated needs the supervisor; none if nothing is.
+    /// How long until a populate needs the supervisor; `None` if there is none.
     pub(crate) fn populates_due(&self) -> Option<Duration> {
         let now = self.now_ns();
         let due = |one: &Populate| match one.ranges.is_empty() {
@@ -65,7 +65,7 @@ impl Supervisor<'_> {
         self.faults.populates.iter().map(due).min().map(Duration::from_nanos)
     }
 
-    /// Pages that wait for a frame of one budget before they can be populated.
+    /// How many populates wait for a frame of one budget and tier.
     pub(crate) fn populates_short(&self, budget: usize, tier: usize) -> i64 {
         let short = |one: &&Populate| one.short == Some((budget, tier));
         i64::try_from(self.faults.populates.iter().filter(short).count()).unwrap_or(i64::MAX)
@@ -88,7 +88,7 @@ impl Supervisor<'_> {
         }
     }
 
-    // Answers whether the page has been dealt with; otherwise it waits for a frame.
+    // Populates one page. Returns false if it has to wait for a frame or for the blade.
     fn populate_page(&mut self, one: &mut Populate, address: u64) -> bool {
         let Some(arena) = &self.people.arenas[one.slot] else {
             return true;
@@ -140,7 +140,7 @@ impl Supervisor<'_> {
         }
         let cell = self.kernel.tables.pages.word(one.slot, address);
         if cell.is_none_or(|cell| change(cell).is_err()) {
-            // Somebody has touched it just now.
+            // A thread has touched it just now.
             lane.credit(1);
             return true;
         }
@@ -172,7 +172,7 @@ impl Supervisor<'_> {
             write: one.write,
             wait_ns: 0,
             requested_ns: u32::try_from(requested_ns).unwrap_or(u32::MAX),
-            // Nobody waits for a single one of them.
+            // The thread does not wait for each page by itself.
             measured_ns: 0,
         });
     }

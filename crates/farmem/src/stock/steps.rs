@@ -1,4 +1,4 @@
-//! What the supervisor does with it: answers a call from it, and has more mapped.
+//! The supervisor's steps: it answers calls from the stock, and fills it up.
 
 use sys::seccomp::Notification;
 
@@ -15,7 +15,7 @@ const MAP_POPULATE: u64 = 0x8000;
 const MAP_FIXED_NOREPLACE: u64 = 0x10_0000;
 
 impl Supervisor<'_> {
-    /// Answers a call for new memory from the stock; whether it could.
+    /// Answers an `mmap` from the stock. Returns whether it could.
     ///
     /// # Errors
     /// When the kernel refuses the answer.
@@ -42,7 +42,7 @@ impl Supervisor<'_> {
         self.restock(slot);
         let Some(start) = start else { return Ok(false) };
         if self.next_used(slot, start, start + bytes).is_some() {
-            // The program has written there, though it was given nothing.
+            // The program has written to memory that it was not given.
             self.empty(slot, start, bytes);
         }
         self.kernel.listener.answer(call.id, start.cast_signed())?;
@@ -56,7 +56,7 @@ impl Supervisor<'_> {
         if !is_low || stock.is_coming || stock.is_refused {
             return;
         }
-        // Should there be none, this is not tried again.
+        // Stays set if the attempt fails, so that it is not repeated.
         stock.is_refused = true;
         if sys::process::limits_addresses(arena.tgid) {
             return;
@@ -74,7 +74,7 @@ impl Supervisor<'_> {
         (arena.space.stock.is_coming, arena.space.stock.is_refused) = (true, false);
     }
 
-    /// The helper has mapped a stock, or has not.
+    /// Takes memory that the helper has mapped into stock; `result` is negative if it could not.
     pub(crate) fn stocked(&mut self, slot: usize, start: u64, result: i64) {
         let Some(arena) = self.people.arenas[slot].as_mut() else { return };
         arena.space.stock.is_coming = false;

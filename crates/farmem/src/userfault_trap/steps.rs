@@ -21,7 +21,7 @@ use crate::shared::{FaultEvent, FaultKind};
 use crate::supervisor::Supervisor;
 
 impl Supervisor<'_> {
-    /// Takes the faults that wait in `slot`.
+    /// Serves all faults that userfaultfd reports for `slot`.
     pub(crate) fn next_faults(&mut self, slot: usize) {
         while let Some(fault) = self.next_fault(slot) {
             let Some(arena) = &self.people.arenas[slot] else {
@@ -53,7 +53,7 @@ impl Supervisor<'_> {
         self.people.arenas[slot].as_ref()?.fault.as_ref()?.next()
     }
 
-    /// A thread waits for a page, wherever that is.
+    /// Serves a fault according to the state of its page.
     pub(crate) fn touch(&mut self, touch: Touch) {
         let cell = match self.kernel.tables.pages.make_word(touch.slot, touch.address) {
             Ok(cell) => cell,
@@ -79,7 +79,7 @@ impl Supervisor<'_> {
                 let arena = self.people.arenas[touch.slot].as_ref();
                 let word = arena.map_or(word, |arena| arena.with_writes(touch.address, word));
                 cell.store(word.made_local(touch.write).0, Ordering::Release);
-                // It may have come after its fault, and left for probation since.
+                // The page may have come after its fault, and left for probation since.
                 let is_here = self.is_far() && word.state() == State::Probation;
                 self.resolve(&Touch { minor: touch.minor || is_here, ..touch });
                 if word.state() == State::Probation {
@@ -89,7 +89,7 @@ impl Supervisor<'_> {
             }
             State::Prefetched if self.is_far() => {
                 cell.store(word.made_local(touch.write).0, Ordering::Release);
-                // It may have come after its fault, which then says that it is missing.
+                // The page may have come after its fault, which then says that it is missing.
                 self.resolve(&Touch { minor: true, ..touch });
                 let measured = self.now_ns().saturating_sub(touch.since_ns);
                 self.log(&touch, FaultKind::Arrived, 0, 0, measured);
@@ -103,7 +103,7 @@ impl Supervisor<'_> {
                 let at = at.saturating_sub(self.config.constant_ns);
                 self.wait_until(at, Due { touch, kind: ARRIVED, wait_ns: 0, requested_ns });
             }
-            // Another thread's, or fetched ahead; its answer wakes all who wait.
+            // The page is fetched for another thread, or ahead; its arrival wakes all who wait.
             State::Fetching => {
                 let far = self.faults.far.as_mut();
                 if !far.is_some_and(|far| far.joins(touch)) {
@@ -114,8 +114,8 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Serves the oldest fault of a budget that nothing can be evicted from, without a frame:
-    /// locked memory may be more than the budget.
+    /// Serves, without a frame, the oldest fault of a budget from which no page can be evicted:
+    /// more memory may be locked than the budget has.
     pub(crate) fn serve_without_frame(&mut self, budget: usize, tier: usize) {
         let Some(touch) = self.faults.waiting.take(budget, tier) else { return };
         let Some(cell) = self.kernel.tables.pages.word(touch.slot, touch.address) else { return };
@@ -129,7 +129,7 @@ impl Supervisor<'_> {
         self.resolve_due();
     }
 
-    // It has a frame, which is free at `free_ps`.
+    // Gives a fault a frame that is free at `free_ps`: creates or fetches its page then.
     fn admit(&mut self, touch: Touch, word: Word, free_ps: u64) {
         let Some(cell) = self.kernel.tables.pages.word(touch.slot, touch.address) else {
             return;
@@ -147,7 +147,7 @@ impl Supervisor<'_> {
         }
     }
 
-    // Its frame is there, and it is a new page.
+    // Creates a new page for a fault that has a frame.
     fn create(&mut self, touch: &Touch) {
         let stalled = self.now_ns().saturating_sub(touch.since_ns);
         if let Some(cell) = self.kernel.tables.pages.word(touch.slot, touch.address) {
@@ -161,7 +161,7 @@ impl Supervisor<'_> {
         self.log(touch, FaultKind::FirstTouch, stalled, 0, 0);
     }
 
-    /// A page that was far is here.
+    /// Records a fetch from the blade that has ended.
     pub(crate) fn fetched(&mut self, touch: &Touch) {
         let measured = self.now_ns().saturating_sub(touch.since_ns);
         if touch.tid != 0 {
@@ -170,8 +170,7 @@ impl Supervisor<'_> {
         self.log(touch, FaultKind::Fetch, 0, 0, measured);
     }
 
-    /// A page that was fetched ahead is here, and the first thread that came to wait for it, if one
-    /// did.
+    /// Records a page that was fetched ahead, and the first thread that waited for it.
     pub(crate) fn fetched_ahead(&mut self, touch: &Touch, joined: Option<Touch>) {
         self.log(touch, FaultKind::Prefetch, 0, 0, 0);
         if let Some(joined) = joined {
@@ -180,7 +179,7 @@ impl Supervisor<'_> {
         }
     }
 
-    // Its frame is there, and it is to be fetched.
+    // Fetches the page of a fault that has a frame, and pages ahead of it.
     fn fetch(&mut self, touch: Touch, tier: usize) {
         let now = self.now_ns();
         if self.is_far() {
@@ -198,8 +197,8 @@ impl Supervisor<'_> {
         self.wait_until(ready, Due { touch, kind: FETCH, wait_ns, requested_ns });
     }
 
-    /// Reserves the link for one page: when the last bit has been sent, and when the page is here;
-    /// nanoseconds of the run.
+    /// Reserves the link for one page. Returns when its last bit has been sent, and when the page
+    /// is here, in nanoseconds of the run.
     pub(crate) fn reserve_fetch(&self, tier: usize, now_ns: u64) -> (u64, u64) {
         let profile = self.kernel.tables.profile(tier);
         let (sent, ready) =
@@ -214,8 +213,7 @@ impl Supervisor<'_> {
         let prefetch = self.config.prefetch;
         let prefetcher = self.faults.waiting.prefetchers.entry(touch.slot);
         let prefetcher = prefetcher.or_insert_with(|| Prefetcher::new(prefetch));
-        // It looks at distances between pages, so what is above the bits that a number has does not
-        // matter to it.
+        // The prefetcher looks at distances only, so higher bits of the number do not matter.
         let number = touch.address / PAGE % (u64::from(PageIndex::MAX.get()) + 1);
         let Ok(page) = PageIndex::try_from(number) else { return };
         let distance = |ahead: PageIndex| i64::from(ahead.get()) - i64::from(page.get());
@@ -229,8 +227,8 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Has a page come that nobody has touched yet, if it is far and a frame is free; `ahead` says
-    /// where it is, and who has touched what before it.
+    /// Fetches a page before it is touched, if it is remote and a frame is free. `ahead` has its
+    /// address, and the fault that caused this.
     pub(crate) fn fetch_ahead(&mut self, ahead: &Touch, now: u64) -> Ahead {
         let (slot, address) = (ahead.slot, ahead.address);
         let budget = self.people.arenas[slot].as_ref().map(|arena| arena.budget);
@@ -264,7 +262,7 @@ impl Supervisor<'_> {
         self.faults.waiting.due.push(Reverse((at_ns, self.faults.waiting.sequence, due)));
     }
 
-    /// Lets every fault go whose deadline has come, and waits for the next.
+    /// Resolves every fault whose deadline has come, and sets the timer for the next.
     pub(crate) fn resolve_due(&mut self) {
         if self.faults.waiting.is_nothing_due() {
             return;
@@ -286,7 +284,7 @@ impl Supervisor<'_> {
             if let Some(cell) = self.kernel.tables.pages.word(due.touch.slot, due.touch.address) {
                 let word = Word(cell.load(Ordering::Acquire));
                 if word.state() != State::Fetching {
-                    // It has been emptied or moved meanwhile.
+                    // The page was emptied or moved meanwhile.
                     self.touch(Touch { since_ns: now, ..due.touch });
                     continue;
                 }
@@ -311,7 +309,7 @@ impl Supervisor<'_> {
         }
     }
 
-    // Frames whose write-backs are acknowledged.
+    // Frees the frames whose write-backs are acknowledged by now.
     fn credit_owed(&mut self) {
         let now = self.now_ns();
         while let Some(&one) = self.faults.waiting.owed.first()
@@ -323,7 +321,7 @@ impl Supervisor<'_> {
         }
     }
 
-    // The frame that a fault waited for is free. Answers whether that was what it waited for.
+    // Goes on with a fault whose frame is free. Returns false if it did not wait for one.
     fn take_frame(&mut self, due: &Due) -> bool {
         if due.kind != NEW_FRAME && due.kind != FETCH_FRAME {
             return false;
@@ -335,7 +333,7 @@ impl Supervisor<'_> {
         match word.filter(|word| word.state() == State::Fetching) {
             Some(_) if due.kind == NEW_FRAME => self.create(&due.touch),
             Some(word) => self.fetch(due.touch, word.tier()),
-            // It has been emptied or moved meanwhile.
+            // The page was emptied or moved meanwhile.
             None => self.touch(Touch { since_ns: now, ..due.touch }),
         }
         true
@@ -356,13 +354,14 @@ impl Supervisor<'_> {
         self.resolve_due();
     }
 
-    /// Lets a fault go, unless it has to wait for a fork, or its page has left while it waited.
+    /// Maps or creates a fault's page, unless a fork holds the fault or the page has left
+    /// meanwhile.
     pub(crate) fn resolve(&mut self, touch: &Touch) {
         if self.detains(touch) {
             return;
         }
         if self.has_left(touch) {
-            // Mapped as it is, it would leave while it is used.
+            // If mapped now, the page would leave while it is used.
             return self.touch(*touch);
         }
         self.preserve(touch.slot, touch.address, touch.address + PAGE);
@@ -387,7 +386,7 @@ impl Supervisor<'_> {
         self.answer_asks(touch);
     }
 
-    // Whether a page is not here any more, or about to leave. The BPF trap maps pages without us.
+    // Whether a page is no longer local. The BPF trap maps pages without the supervisor.
     fn has_left(&self, touch: &Touch) -> bool {
         let cell = self.kernel.tables.pages.word(touch.slot, touch.address);
         let state = cell.map(|cell| Word(cell.load(Ordering::Acquire)).state());
@@ -395,7 +394,7 @@ impl Supervisor<'_> {
         self.config.trap == TrapKind::Userfault && !is_here
     }
 
-    // Whether the next write to a page is to be noticed.
+    // Whether a page is clean, so that its next write is to be tracked.
     fn is_clean(&self, arena: &Arena, address: u64) -> bool {
         let cell = self.kernel.tables.pages.word(arena.slot, address);
         let word = cell.map(|cell| Word(cell.load(Ordering::Acquire)));
@@ -403,19 +402,19 @@ impl Supervisor<'_> {
         arena.helper.writes.is_some() && word.is_some_and(is_clean)
     }
 
-    /// A page is mapped, or its thread is to touch it again: no thread spins for it any more.
+    /// Ends the spins for a page that is mapped, or is to be touched again.
     pub(crate) fn answer_asks(&mut self, touch: &Touch) {
         self.faults.asks.iter_mut().for_each(|asks| asks.answer(touch.slot, touch.address));
     }
 
-    // A page was to be mapped that is not there. It is a new one, if it has been emptied meanwhile;
-    // but one that is far, or should be here, is never zeros.
+    // Resolves a fault whose page was to be mapped but has no contents. If the page was emptied
+    // meanwhile, it is new; a page that is far, or should be local, must never become zeros.
     fn resolve_missing(&mut self, touch: &Touch) {
         let cell = self.kernel.tables.pages.word(touch.slot, touch.address);
         let state = cell.map(|cell| Word(cell.load(Ordering::Acquire)).state());
         match state.filter(|_| self.is_far()) {
             Some(State::Remote) => return self.touch(*touch),
-            // Its answer wakes both.
+            // Its arrival wakes both threads.
             Some(State::Fetching) => return,
             Some(State::Local | State::Probation | State::Prefetched) => {
                 self.fatal.get_or_insert(RunError::Lost("a page of the program"));
