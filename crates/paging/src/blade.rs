@@ -1,5 +1,4 @@
-//! Where pages are that are far for real: which place of a memory blade has which page, and what is
-//! on its way.
+//! Which page is at which place of a memory blade, and what is on its way.
 //!
 //! ```text
 //!           leave: sent           left: is it untouched?
@@ -12,7 +11,7 @@
 //! A page has one owner: its frame, until the blade has acknowledged it, and then its place. A copy
 //! that was not acknowledged is no copy.
 //!
-//! A page that has come keeps its place, as a copy, and so does one that was touched on its way
+//! A page that was fetched keeps its place, as a copy, and so does one that was touched on its way
 //! out. If it leaves with the same fingerprint, nothing is sent. Copies give way where the blade is
 //! full.
 //!
@@ -20,11 +19,12 @@
 //!
 //! * A place is given out again only when nothing on its way names it. So a late write never comes
 //!   upon the page of another.
-//! * What arrives is what was acknowledged last: its checksum says so. If not, the error names what
-//!   it is: nothing (the blade has lost it), what was there before, what belongs elsewhere.
-//! * A copy is taken for its page only if all that the page holds is the same: the fingerprint is
-//!   keyed, of 64 bits, and compared with that of one other content; the checksum is the same, too.
-//! * After `fork` a place has several pages, and is given back with the last of them.
+//! * A page that arrives is the one that was acknowledged last: its checksum says so. If not, the
+//!   error names what it is: nothing (the blade has lost it), an older page, or that of another
+//!   place.
+//! * A copy counts as its page only if all contents are equal: the fingerprint is keyed, of 64
+//!   bits, and compared with that of one other content; the checksums are equal, too.
+//! * After `fork` a place has several pages, and is freed with the last of them.
 //!
 //! Nothing here sends or reads a byte.
 
@@ -35,16 +35,16 @@ use thiserror::Error;
 /// A page of a process: the slot of its process, and its address divided by the size of a page.
 pub type Key = (usize, u64);
 
-/// A page of the blade, from its first on.
+/// The number of a page of the blade, counted from 0.
 pub type Place = u32;
 
-/// A transfer under way.
+/// The number of a transfer under way.
 pub type Token = u64;
 
-/// What stands for the bytes of a page.
+/// The checksum and the fingerprint that stand for the bytes of a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Content {
-    /// Its checksum: what comes back must have the same.
+    /// The checksum that the page must have when it comes back.
     pub sum: u32,
     /// A keyed hash that no other content of the page has, but by chance of one in 2⁶⁴.
     pub print: u64,
@@ -53,54 +53,54 @@ pub struct Content {
 /// How a page leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leave {
-    /// The blade has it already, and nothing is sent. It is on its way out until its transfer is
-    /// [ended](Blade::left).
+    /// The blade has the page already, and nothing is sent. It is on its way out until its transfer
+    /// is [ended](Blade::left).
     Held(Token),
-    /// It is to be sent to this place.
+    /// The page is to be sent to this place.
     Sent(Token, Place),
 }
 
-/// What has arrived is not what was sent away.
+/// Why a page that has arrived is not the one that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Lost {
-    /// It is zeros: the blade has begun anew, or has given the page up.
+    /// The page is zeros: the blade has restarted, or has dropped the page.
     #[error("the blade has lost it: it has zeros there")]
     Gone,
-    /// It is what was there before.
+    /// The page is the one that was at this place before.
     #[error("the blade has an older page there: a write that it acknowledged is missing")]
     Stale,
-    /// It is what belongs to another place.
+    /// The page belongs to another place.
     #[error("the blade has there what belongs at place {0}")]
     Misdirected(Place),
-    /// It is nothing that was ever sent.
+    /// The page was never sent.
     #[error("its checksum is wrong")]
     Corrupt,
 }
 
-/// What has become of a page since it was sent.
+/// What has happened to a page since it was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meanwhile {
-    /// It is still on its way out, and holds what was sent.
+    /// The page is still on its way out, unchanged.
     Untouched,
-    /// It was touched, and is local.
+    /// The page was touched, and is local.
     Touched,
-    /// It was freed or moved.
+    /// The page was freed or moved.
     Gone,
 }
 
 /// What becomes of a page that the blade has acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is far: its frame may go.
+    /// The page is far: its frame may be freed.
     Far(Key),
-    /// It stays: it was touched, freed or moved meanwhile.
+    /// The page stays: it was touched, freed or moved meanwhile.
     Stays,
 }
 
 /// A page that has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    /// It is this page's.
+    /// It belongs to this page.
     Page(Key),
     /// Its page was freed or moved meanwhile.
     Nobody,
@@ -115,11 +115,11 @@ struct Transfer {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
-    /// Pages that are there, or have a copy there.
+    /// How many pages are at this place, or have a copy here.
     pages: u32,
-    /// Transfers that name it.
+    /// How many transfers name this place.
     transfers: u32,
-    /// What is there, and the checksum of what was before.
+    /// What is at this place, and the checksum of what was here before.
     content: Content,
     before: Option<u32>,
 }
@@ -128,10 +128,10 @@ struct Entry {
 #[derive(Debug)]
 pub struct Blade {
     places: BTreeMap<Key, Place>,
-    /// Where local pages were when they came.
+    /// Places that still have a copy of a local page.
     copies: BTreeMap<Key, Place>,
-    /// Which transfer a page on its way in waits for. One that was moved or freed meanwhile does
-    /// not, even if it has come back to where it was.
+    /// The transfer that a page on its way in waits for. A page that was moved or freed meanwhile
+    /// waits for none, even if it is back at its address.
     awaited: BTreeMap<Key, Token>,
     entries: Vec<Entry>,
     free: Vec<Place>,
@@ -142,7 +142,7 @@ pub struct Blade {
 }
 
 impl Blade {
-    /// A blade with room for so many pages.
+    /// An empty blade with room for `capacity` pages.
     #[must_use]
     pub const fn new(capacity: Place) -> Self {
         Self {
@@ -158,7 +158,7 @@ impl Blade {
         }
     }
 
-    /// A page leaves that holds this. None if the blade is full.
+    /// Begins to write a page out. `None` if the blade is full.
     pub fn leave(&mut self, key: Key, content: Content) -> Option<Leave> {
         debug_assert!(!self.places.contains_key(&key), "a page that is far does not leave");
         if let Some(place) = self.copies.remove(&key) {
@@ -178,13 +178,14 @@ impl Blade {
         Some(Leave::Sent(self.begin(Transfer { key, place, is_out: true }), place))
     }
 
+    // Raises the peak of places in use, without copies.
     fn note_peak(&mut self) {
         let used = self.entries.len() - self.free.len();
         let wanted = used.saturating_sub(self.copies.len());
         self.peak = self.peak.max(u32::try_from(wanted).unwrap_or(u32::MAX));
     }
 
-    // A place that nobody has; copies give way.
+    // Takes a free place, or that of a copy; `None` if there is neither.
     fn take_place(&mut self) -> Option<Place> {
         loop {
             if let Some(place) = self.free.pop() {
@@ -200,8 +201,8 @@ impl Blade {
         }
     }
 
-    /// The blade has acknowledged a page, whose frame is needed or that is to stay; `meanwhile`
-    /// says what has become of it. None if the transfer is no page's way out.
+    /// Ends the transfer of a page that the blade has acknowledged; `meanwhile` says what has
+    /// happened to the page. `None` if `token` is not a page on its way out.
     pub fn left(
         &mut self,
         token: Token,
@@ -211,7 +212,7 @@ impl Blade {
         let outcome = match meanwhile(key) {
             Meanwhile::Untouched => {
                 debug_assert!(!self.places.contains_key(&key), "a page that is far does not leave");
-                // Of an earlier way out that ended later.
+                // The copy of an earlier transfer that ended later.
                 self.copies.remove(&key).into_iter().for_each(|copy| self.vacate(copy));
                 self.entries[place as usize].pages += 1;
                 self.places.insert(key, place);
@@ -233,7 +234,7 @@ impl Blade {
         Some(outcome)
     }
 
-    /// A page is to come. None if it is not far.
+    /// Begins to fetch a page. `None` if it is not far.
     pub fn fetch(&mut self, key: Key) -> Option<(Token, Place)> {
         let place = *self.places.get(&key)?;
         let token = self.begin(Transfer { key, place, is_out: false });
@@ -241,12 +242,12 @@ impl Blade {
         Some((token, place))
     }
 
-    /// A page has come, with this checksum; it is far no longer. None if the transfer is no page's
-    /// way in.
+    /// Ends the transfer of a page that has come with checksum `sum`; it is no longer far. `None`
+    /// if `token` is not a page on its way in.
     ///
     /// # Errors
-    /// When it is not the page that was sent away. The transfer goes on then: the page may come
-    /// from another copy.
+    /// When it is not the page that was sent. The transfer then goes on: the page may come from
+    /// another copy.
     pub fn arrived(
         &mut self,
         token: Token,
@@ -278,14 +279,14 @@ impl Blade {
         Some(result)
     }
 
-    /// The checksum of what is on its way out in a transfer.
+    /// The checksum of the page that transfer `token` writes out; `None` if it writes none.
     #[must_use]
     pub fn sum_of(&self, token: Token) -> Option<u32> {
         let transfer = self.transfers.get(&token).filter(|one| one.is_out)?;
         Some(self.entries[transfer.place as usize].content.sum)
     }
 
-    /// The transfer that a page on its way in waits for.
+    /// The transfer that a page on its way in waits for; `None` if it waits for none.
     #[must_use]
     pub fn awaited(&self, key: Key) -> Option<Token> {
         self.awaited.get(&key).copied()
@@ -297,7 +298,7 @@ impl Blade {
         self.places.contains_key(&key)
     }
 
-    /// The contents of `count` pages from `first` on are gone.
+    /// Forgets `count` pages from `first` on, whose contents are gone.
     pub fn forget(&mut self, (slot, first): Key, count: u64) {
         for key in self.within((slot, first), count) {
             self.leave_place(key);
@@ -307,8 +308,8 @@ impl Blade {
         }
     }
 
-    /// `count` pages from `from` on are at `to` on. Both are of one process, and what was at `to`
-    /// has been forgotten.
+    /// Renames `count` pages from `from` to `to`, in one process. What was at `to` was forgotten
+    /// before.
     pub fn rename(&mut self, (slot, from): Key, to: u64, count: u64) {
         for key in self.within((slot, from), count) {
             self.awaited.remove(&key);
@@ -323,7 +324,7 @@ impl Blade {
         }
     }
 
-    /// A child has the pages of its parent, those of `count` from `first` on that are far.
+    /// Gives a child the far pages among `count` of its parent's.
     pub fn share(&mut self, parent: Key, child: usize, count: u64) {
         for key in self.within(parent, count) {
             let place = self.places[&key];
@@ -332,31 +333,32 @@ impl Blade {
         }
     }
 
-    /// Transfers under way: pages on their way out, and in.
+    /// How many pages are on their way out, and in.
     #[must_use]
     pub fn under_way(&self) -> (usize, usize) {
         let out = self.transfers.values().filter(|one| one.is_out).count();
         (out, self.transfers.len() - out)
     }
 
-    /// Pages that are far.
+    /// How many pages are far.
     #[must_use]
     pub fn count(&self) -> usize {
         self.places.len()
     }
 
-    /// The most places that were needed at once; copies are not.
+    /// The most places that were in use at once, without copies.
     #[must_use]
     pub const fn peak(&self) -> u32 {
         self.peak
     }
 
-    /// Which of `count` pages from `first` on are far, or on their way in.
+    /// Those of `count` pages from `first` on that are far, or on their way in.
     #[must_use]
     pub fn within(&self, first: Key, count: u64) -> Vec<Key> {
         within(&self.places, first, count)
     }
 
+    // Adds a transfer.
     fn begin(&mut self, transfer: Transfer) -> Token {
         self.token += 1;
         self.entries[transfer.place as usize].transfers += 1;
@@ -364,6 +366,7 @@ impl Blade {
         self.token
     }
 
+    // Removes a transfer in the direction `is_out`; `None` if there is none.
     fn end(&mut self, token: Token, is_out: bool) -> Option<Transfer> {
         let transfer = self.transfers.get(&token).copied().filter(|one| one.is_out == is_out)?;
         self.transfers.remove(&token);
@@ -371,12 +374,13 @@ impl Blade {
         Some(transfer)
     }
 
+    // Forgets where a far page is.
     fn leave_place(&mut self, key: Key) {
         self.awaited.remove(&key);
         self.places.remove(&key).into_iter().for_each(|place| self.vacate(place));
     }
 
-    // A page that has come: what the blade has is a copy now.
+    // Makes the place of a page that has come its copy.
     fn keep_copy(&mut self, key: Key) {
         self.awaited.remove(&key);
         if let Some(place) = self.places.remove(&key) {
@@ -384,13 +388,13 @@ impl Blade {
         }
     }
 
-    // One page less has a place.
+    // Takes one page off a place.
     fn vacate(&mut self, place: Place) {
         self.entries[place as usize].pages -= 1;
         self.give_back(place);
     }
 
-    // If nobody has it, and nothing that names it is on its way.
+    // Frees a place if it has no page and no transfer names it.
     fn give_back(&mut self, place: Place) {
         let entry = &self.entries[place as usize];
         if entry.pages == 0 && entry.transfers == 0 {

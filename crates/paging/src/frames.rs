@@ -1,9 +1,9 @@
-//! A policy that is told of every access, as no running program tells it.
+//! A policy that sees every access, as it cannot in a running program.
 
 use crate::page::PageIndex;
 use crate::policy::{Policy, PolicyKind};
 
-/// A policy alone, without time: at most so many local pages, given up when another has to come.
+/// A policy with a fixed number of frames and without time: a fault evicts its victim.
 #[derive(Debug)]
 pub struct Frames {
     policy: Box<dyn Policy>,
@@ -12,13 +12,13 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// No page is local. `capacity` is at least one.
+    /// Frames without a page. `capacity` is at least one.
     #[must_use]
     pub fn new(kind: PolicyKind, capacity: usize, seed: u64) -> Self {
         Self { policy: kind.build(capacity, seed), capacity, faults: 0 }
     }
 
-    /// Accesses `page`, which is local then.
+    /// Accesses `page`, which makes it local.
     pub fn access(&mut self, page: PageIndex) {
         if self.policy.contains(page) {
             self.policy.touch(page);
@@ -31,7 +31,7 @@ impl Frames {
         self.policy.insert(page);
     }
 
-    /// Accesses to pages that were not local, first touches included.
+    /// How many accesses were to pages that were not local, first touches included.
     #[must_use]
     pub fn fault_count(&self) -> u64 {
         self.faults

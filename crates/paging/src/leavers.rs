@@ -10,8 +10,8 @@
 //! is free while pages wait to leave, and a page that is touched meanwhile costs no fetch. Which
 //! pages leave, and when, is the same as where far memory is emulated.
 //!
-//! Nothing here sends, maps or frees: whoever takes the frame of a page says whether the page is
-//! still untouched, and ends its transfer.
+//! Nothing here sends, maps or frees: the caller that takes the frame of a page says whether the
+//! page is still untouched, and ends its transfer.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -26,11 +26,11 @@ pub type Lane = (usize, usize);
 pub struct Leaver {
     /// The transfer that takes it out.
     pub token: Token,
-    /// Where it is.
+    /// The page.
     pub key: Key,
     /// The same page, as its residency numbers it.
     pub page: PageIndex,
-    /// Whose frame it has.
+    /// The budget and tier whose frame the page has.
     pub lane: Lane,
 }
 
@@ -39,7 +39,7 @@ pub struct Leaver {
 pub struct Leavers {
     sent: BTreeMap<Token, Leaver>,
     lanes: BTreeMap<Lane, Kept>,
-    /// Pages to be ended, each with whether another page has its frame.
+    /// Pages whose transfers are to be ended, and whether another page has the frame.
     given: Vec<(Leaver, bool)>,
 }
 
@@ -51,14 +51,14 @@ struct Kept {
 }
 
 impl Leavers {
-    /// A page is on its way to the blade.
+    /// Adds a page that is on its way to the blade.
     pub fn send(&mut self, leaver: Leaver) {
         self.lanes.entry(leaver.lane).or_default().sent += 1;
         self.sent.insert(leaver.token, leaver);
     }
 
-    /// The blade has a page. Answers whose frame it has; none if the transfer is not of a page on
-    /// its way out.
+    /// Acts on the blade's acknowledgement of a page. Returns whose frame it has; `None` if `token`
+    /// is not a page on its way out.
     pub fn acknowledged(&mut self, token: Token) -> Option<Lane> {
         let leaver = self.sent.remove(&token)?;
         self.lanes.entry(leaver.lane).or_default().sent -= 1;
@@ -66,13 +66,13 @@ impl Leavers {
         Some(leaver.lane)
     }
 
-    /// The blade has a page that need not be sent.
+    /// Adds a page that the blade has already, so that it need not be sent.
     pub fn keep(&mut self, leaver: Leaver) {
         self.lanes.entry(leaver.lane).or_default().pages.push_back(leaver);
     }
 
-    /// Whether a frame of a lane can be had. Pages that are not `untouched` any more come before
-    /// none that is: they are to be ended.
+    /// Whether a frame of a lane can be had. Pages in front that are not `untouched` any more are
+    /// taken out, to be ended.
     pub fn any(&mut self, lane: Lane, untouched: impl Fn(&Leaver) -> bool) -> bool {
         let Some(kept) = self.lanes.get_mut(&lane) else { return false };
         while let Some(&first) = kept.pages.front() {
@@ -85,7 +85,7 @@ impl Leavers {
         false
     }
 
-    /// Gives away the frame of the page that leaves next. Answers whether there is one.
+    /// Gives away the frame of the page that leaves next. Returns false if there is none.
     pub fn give(&mut self, lane: Lane, untouched: impl Fn(&Leaver) -> bool) -> bool {
         if !self.any(lane, untouched) {
             return false;
@@ -95,19 +95,20 @@ impl Leavers {
         next.is_some()
     }
 
-    /// The pages whose transfers are to be ended, and whether another page has the frame.
+    /// Takes the pages whose transfers are to be ended, each with whether another page has the
+    /// frame.
     pub fn take_given(&mut self) -> Vec<(Leaver, bool)> {
         std::mem::take(&mut self.given)
     }
 
-    /// Whether fewer frames were given away, of pages that are still to be ended, than can be had.
+    /// Whether more frames can be had than were given away and not yet settled.
     #[must_use]
     pub fn is_plenty(&self) -> bool {
         let kept: usize = self.lanes.values().map(|kept| kept.pages.len()).sum();
         self.given.len() < kept
     }
 
-    /// A process has ended: its pages keep no frames, and are to be ended.
+    /// Takes out the pages of a process that has ended; their transfers are to be ended.
     pub fn end(&mut self, slot: usize) {
         for kept in self.lanes.values_mut() {
             let (ended, rest) = kept.pages.iter().partition(|leaver| leaver.key.0 == slot);
@@ -117,14 +118,14 @@ impl Leavers {
         }
     }
 
-    /// Pages of a lane that have not given their frames away.
+    /// How many pages of a lane still have their frames.
     #[must_use]
     pub fn count(&self, lane: Lane) -> u32 {
         let count = |kept: &Kept| u32::try_from(kept.pages.len()).unwrap_or(u32::MAX) + kept.sent;
         self.lanes.get(&lane).map_or(0, count)
     }
 
-    /// Whether the blade has yet to acknowledge any.
+    /// Whether any page is sent and not acknowledged.
     #[must_use]
     pub fn is_any_sent(&self) -> bool {
         !self.sent.is_empty()

@@ -1,15 +1,15 @@
-//! Which pages are local: residency, policies, prefetching, and curves of what is missed.
+//! Which pages are local: residency, policies, prefetching, and miss curves.
 //!
 //! ```text
 //! fault ─► residency ─► policy ─► link ─► resolve
 //! ```
 //!
 //! `segments` numbers the pages of a process, `members` sums up the processes of a budget, `turns`
-//! says which of them gives up the next page, `margin` how many frames to keep free, `todo` what of
-//! a process is still to be copied, `blade` where pages are that are far for real, `leavers` which
-//! of those on their way there give their frames up next, `order` in which order they were fetched,
-//! `patience` how long to look for faults on them, `word` is the state of a page as the kernel has
-//! it, too.
+//! says which of them gives up the next page, `margin` how many frames to keep free, `todo` what is
+//! still to be copied for a child, `blade` which pages are at which place of a blade, `leavers`
+//! which of those on their way there give their frames up next, `order` in which order they were
+//! fetched, `patience` how long to poll for faults on them; `word` is the state of a page, which
+//! the kernel side has, too.
 //!
 //! All of that is pure: it reads no clock, performs no I/O and needs no privileges, so a trace runs
 //! through the same code as a program does. What knows the kernel is crate `farmem`.

@@ -1,8 +1,8 @@
-//! In which ways a page is local.
+//! The states of a page, and how it becomes local.
 
 use crate::page::PageIndex;
 
-/// Where a page is, as far as its frame is concerned.
+/// The state of a page with regard to its frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PageState {
     /// Not local: never touched, freed, or given up.
@@ -11,7 +11,7 @@ pub enum PageState {
     Active,
     /// Local but unmapped: the next touch is a soft fault.
     Probation,
-    /// As on probation, and in order of leaving.
+    /// Local but unmapped, and in the order of leaving.
     Leaving,
     /// Local, mapped, and not to be given up.
     Pinned,
@@ -26,7 +26,7 @@ pub enum Admission {
     Fetch,
     /// Fetched ahead of a fault.
     Prefetch,
-    /// Without a fault that was seen: a scan came across it.
+    /// Without a fault that was seen: a scan found it.
     Found,
 }
 

@@ -1,8 +1,8 @@
 //! Frames kept free beyond a batch, on a machine where evictions have come late.
 //!
-//! A system call that copies much goes through without frames before its processor can be held: a
+//! A system call that copies much proceeds without frames before its processor can be held: a
 //! kernel without preemption cannot stop it on its way, so 1 MiB through a pipe may be 256 pages
-//! too many. So does everything where real-time priority is refused. Where that has happened, so
+//! too many. So does everything where real-time priority is refused. Once that has happened, as
 //! many more frames are kept free, and ever fewer while it does not happen again.
 //!
 //! Otherwise no frame is kept free where a link takes time: 100 free frames of 4,096 cost LRU 4 %
@@ -15,14 +15,14 @@ pub struct Margin {
     changed_ns: u64,
 }
 
-/// How long a margin that nobody needed stays before half of it goes.
+/// How long an unneeded margin stays before it is halved.
 const HALF_LIFE_NS: u64 = 1_000_000_000;
-/// Share of a budget that it takes at most: an eighth.
+/// A margin is at most one in so many pages of a budget.
 const MOST: u64 = 8;
 
 impl Margin {
-    /// The pages that it has now, with `free` frames left of a budget of `limit` pages; fewer than
-    /// none are left when faults went through without one, which up to half a `batch` may.
+    /// Adapts and returns the margin, in pages. `free` is negative if faults found no frame; up to
+    /// half a `batch` of those is tolerated.
     pub const fn look(&mut self, free: i64, limit: u64, batch: u64, now_ns: u64) -> u64 {
         let late = if free < 0 { free.unsigned_abs() } else { 0 };
         if late > batch / 2 {
@@ -37,7 +37,7 @@ impl Margin {
         self.pages
     }
 
-    /// As it was when it was last looked at.
+    /// The margin as it was last adapted, in pages.
     pub const fn pages(&self) -> u64 {
         self.pages
     }

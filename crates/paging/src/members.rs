@@ -1,8 +1,8 @@
-//! What the processes of each budget have, kept as sums, so that nothing that is done at a wake-up
-//! looks at every process.
+//! The pages of the processes of each budget, kept as sums, so that no wake-up has to look at every
+//! process.
 //!
-//! A process that something has happened to is *touched*; what it has is entered here when the
-//! budgets are restored next. A budget that a fault has found short is looked at as well.
+//! A process that may have changed is *touched*; its pages are entered here when the budgets are
+//! restored next. A budget that a fault has found short is looked at as well.
 
 use std::collections::BTreeSet;
 
@@ -16,26 +16,26 @@ use crate::policy::PolicyKind;
 use crate::probation::Room;
 use crate::turns::{Givers, Turns};
 
-/// What one process has.
+/// The pages of one process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Holding {
-    /// The budget that it draws on.
+    /// The budget of the process.
     pub budget: usize,
-    /// By tier: pages that hold something.
+    /// By tier: pages with contents.
     pub populated: Vec<u64>,
-    /// By tier: those that are local.
+    /// By tier: local pages.
     pub resident: Vec<u64>,
-    /// By tier: what it can give up, and since when.
+    /// By tier: pages that it can give up, and their ages.
     pub fronts: Vec<Front>,
     /// Pages on their way out.
     pub dropping: u64,
-    /// Pages that hold something, those included that were counted and not logged.
+    /// Pages with contents, including those that were counted and not logged.
     pub pages: u64,
-    /// Those of them that are local.
+    /// The local ones among `pages`.
     pub local_pages: u64,
 }
 
-/// What all processes of a budget have.
+/// The pages of all processes of a budget.
 #[derive(Debug, Clone)]
 struct Sum {
     members: BTreeSet<usize>,
@@ -64,8 +64,8 @@ pub struct Members {
 }
 
 impl Members {
-    /// No process, in `slots` slots; as many budgets, each of `tiers` tiers. `share` says how much
-    /// is on probation, if not the policy does, and what it draws follows from `seed`.
+    /// `slots` free slots, and as many budgets of `tiers` tiers. `share` is the share of a budget
+    /// on probation, `None` for the policy's own; draws follow from `seed`.
     pub fn new(
         (slots, tiers): (usize, usize),
         policy: PolicyKind,
@@ -95,17 +95,17 @@ impl Members {
         }
     }
 
-    /// By tier: what those have in common that share a budget.
+    /// By tier: what the residencies of a shared budget share.
     pub fn common(&self) -> &[Common] {
         &self.common
     }
 
-    /// The lowest slot that nobody uses.
+    /// The lowest free slot.
     pub fn free_slot(&self) -> Option<usize> {
         self.free.first().copied()
     }
 
-    /// Slots that nobody uses.
+    /// How many slots are free.
     pub fn free_count(&self) -> usize {
         self.free.len()
     }
@@ -115,12 +115,12 @@ impl Members {
         &self.live
     }
 
-    /// The slot in use after `slot`, all of them in turn.
+    /// The slot in use after `slot`, in rotation; `None` if none is in use.
     pub fn next_live(&self, slot: usize) -> Option<usize> {
         self.live.range(slot + 1..).next().or_else(|| self.live.first()).copied()
     }
 
-    /// Enters what the process in `slot` has, or that there is none.
+    /// Enters the pages of the process in `slot`; `None` if it has ended.
     pub fn settle(&mut self, slot: usize, now: Option<Holding>) {
         if self.holdings[slot] == now {
             return;
@@ -142,6 +142,7 @@ impl Members {
         }
     }
 
+    // Adds a holding to the sums, or subtracts it.
     fn count(&mut self, slot: usize, holding: &Holding, add: bool) {
         let change = |sum: &mut u64, by: u64| {
             *sum = if add { *sum + by } else { sum.saturating_sub(by) };
@@ -166,56 +167,56 @@ impl Members {
         }
     }
 
-    /// Something has happened to the process in `slot`.
+    /// Notes that the process in `slot` may have changed.
     pub fn touch(&mut self, slot: usize) {
         self.touched.insert(slot);
     }
 
-    /// `budget` has few free frames.
+    /// Notes that `budget` has few free frames.
     pub fn short(&mut self, budget: usize) {
         if budget < self.sums.len() {
             self.short.insert(budget);
         }
     }
 
-    /// The processes that something has happened to.
+    /// The processes that may have changed.
     pub const fn touched(&self) -> &BTreeSet<usize> {
         &self.touched
     }
 
-    /// The processes that something has happened to since this was asked last.
+    /// Takes the processes that may have changed since the last call.
     pub fn take_touched(&mut self) -> BTreeSet<usize> {
         std::mem::take(&mut self.touched)
     }
 
-    /// The budgets to be looked at.
+    /// Takes the budgets that are short of frames.
     pub fn take_short(&mut self) -> BTreeSet<usize> {
         std::mem::take(&mut self.short)
     }
 
-    /// The processes that draw on `budget`.
+    /// The processes of `budget`.
     pub fn of(&self, budget: usize) -> &BTreeSet<usize> {
         &self.sums[budget].members
     }
 
-    /// Pages of `budget` in `tier` that hold something.
+    /// How many pages of `budget` in `tier` have contents.
     pub fn populated(&self, budget: usize, tier: usize) -> u64 {
         self.sums[budget].populated[tier]
     }
 
-    /// Those of them that are local.
+    /// How many pages of `budget` in `tier` are local.
     pub fn resident(&self, budget: usize, tier: usize) -> u64 {
         self.sums[budget].resident[tier]
     }
 
-    /// Pages of `budget` on their way out.
+    /// How many pages of `budget` are on their way out.
     pub fn dropping(&self, budget: usize) -> u64 {
         self.sums[budget].dropping
     }
 
-    /// Puts up to `most` pages of `budget` in `tier` in order of leaving, those longest on
-    /// probation first; answers their slots, too. Where the next one is still being unmapped it is
-    /// waited for, unless no page is leaving and none `is_leaving` already.
+    /// Moves up to `most` pages of `budget` in `tier` into the order of leaving, those longest on
+    /// probation first. Returns them with their slots. Stops at a page that is still being
+    /// unmapped, unless no page is leaving and none `is_leaving` already.
     pub fn leave(
         &self,
         (budget, tier): (usize, usize),
@@ -226,8 +227,8 @@ impl Members {
         self.sums[budget].turns[tier].leave(givers, most, is_leaving)
     }
 
-    /// Puts as many active pages of `budget` in `tier` on probation as are wanted there, to be
-    /// unmapped; answers their slots, too.
+    /// Moves as many active pages of `budget` in `tier` to probation as are wanted there, to be
+    /// unmapped. Returns them with their slots.
     pub fn probe(
         &mut self,
         (budget, tier): (usize, usize),
@@ -237,12 +238,12 @@ impl Members {
         self.sums[budget].turns[tier].probe(givers, room, &mut self.rng)
     }
 
-    /// Whether first touches are only counted in `budget`, which can be set.
+    /// Whether `budget` has no limit, so that first touches are only counted; can be set.
     pub fn unlimited(&mut self, budget: usize) -> &mut bool {
         &mut self.sums[budget].unlimited
     }
 
-    /// Pages of all processes that hold something, and those of them that are local.
+    /// How many pages of all processes have contents, and how many of these are local.
     pub const fn pages(&self) -> (u64, u64) {
         (self.pages, self.local_pages)
     }

@@ -1,5 +1,4 @@
-//! The order in which pages were first fetched in one run, and what of it to fetch ahead in the
-//! next.
+//! The order in which pages were first fetched in one run, by which the next run fetches ahead.
 //!
 //! ```text
 //! first run     fetched ─► list: (process, page), each once, as they first came
@@ -10,14 +9,14 @@
 //!                              watched: used ─► goes on    └─► left before it was used
 //! ```
 //!
-//! A process has the number in which it began, so that the next run finds it again whatever its
-//! process id is; a program that executes another begins anew. A page is its address, so addresses
+//! A process is numbered by its beginning, so that the next run finds it again whatever its process
+//! id is; a program that executes another gets a new number. A page is its address, so addresses
 //! must be the same in both runs.
 //!
-//! Pages that are mapped when they come cost no fault, and nobody sees whether they are used. So of
-//! each window one page stays unmapped, in the middle. Its first touch says that the program still
-//! goes the way of the list, and the next window is fetched before this one has ended, as Linux
-//! reads files ahead (`PG_readahead`). How many of these pages are used stands for all of them.
+//! Pages that are mapped when they come cause no fault, so it is unknown whether they are used. So
+//! one page of each window stays unmapped, in the middle. Its first touch says that the program
+//! still follows the list, and the next window is fetched before this one has ended, as Linux reads
+//! files ahead (`PG_readahead`). How many of these pages are used stands for all.
 //!
 //! Where the program does not keep to the list, a window is half as long each time that its watched
 //! page leaves unused, down to one page: then no more than one page comes in vain for each that is
@@ -29,18 +28,18 @@ use measure::Remembered;
 
 use crate::blade::Key;
 
-/// Pages of a list, at most: 16 GiB of memory.
+/// Most pages of a list: 16 GiB of memory.
 pub const PAGES_MAX: usize = 1 << 22;
-/// Pages ahead where nothing else is said: as for [`stride`](crate::Prefetch::Stride).
+/// Default number of pages ahead: as for [`stride`](crate::Prefetch::Stride).
 pub const DEPTH_DEFAULT: u8 = 8;
-/// To find the pages of a window, so many times as many are looked at: those that are local, or on
-/// their way, are passed over.
+/// For a window, so many times its pages are looked at: those that are local, or on their way, are
+/// skipped.
 const REACH: usize = 4;
 
 /// A page of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
-    /// How many processes began before its process.
+    /// The number of its process: how many began before it.
     pub process: u32,
     /// Its address divided by the size of a page.
     pub page: u64,
@@ -54,7 +53,7 @@ pub struct FetchOrder {
     begun: u32,
     list: Vec<Place>,
     positions: HashMap<Place, usize>,
-    /// None while the order is recorded.
+    /// `None` while the order is recorded.
     replay: Option<Replay>,
     counts: Remembered,
 }
@@ -63,23 +62,23 @@ pub struct FetchOrder {
 struct Replay {
     depth: u8,
     depth_max: u8,
-    /// By position in the list: it was fetched in this run.
+    /// By position in the list: whether the page was fetched in this run.
     is_fetched: Vec<bool>,
     /// Pages that were fetched ahead, and whose first touch will be seen.
     watched: BTreeSet<Key>,
 }
 
-/// What has become of an order.
+/// The result of recording or replaying an order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {
     /// The list that was recorded, or replayed.
     pub list: Vec<Place>,
-    /// What happened.
+    /// Counts of pages fetched ahead and used.
     pub counts: Remembered,
 }
 
 impl FetchOrder {
-    /// An order that is recorded.
+    /// Begins to record an order.
     #[must_use]
     pub fn recorded() -> Self {
         Self {
@@ -93,7 +92,7 @@ impl FetchOrder {
         }
     }
 
-    /// An order that is replayed: up to `depth` pages ahead, at least one.
+    /// Begins to replay `list`: up to `depth` pages ahead, at least one.
     #[must_use]
     pub fn replayed(list: Vec<Place>, depth: u8) -> Self {
         let positions = list.iter().enumerate().map(|(at, &place)| (place, at)).collect();
@@ -105,7 +104,7 @@ impl FetchOrder {
         Self { list, positions, replay, counts, ..Self::recorded() }
     }
 
-    /// A process begins in this slot.
+    /// Notes that a process begins in `slot`.
     pub fn begins(&mut self, slot: usize) {
         self.ends(slot);
         self.processes.insert(slot, self.begun);
@@ -113,7 +112,7 @@ impl FetchOrder {
         self.begun += 1;
     }
 
-    /// The process in this slot has ended, or executes another program.
+    /// Notes that the process in `slot` has ended, or executes another program.
     pub fn ends(&mut self, slot: usize) {
         if let Some(process) = self.processes.remove(&slot) {
             self.slots.remove(&process);
@@ -123,7 +122,7 @@ impl FetchOrder {
         }
     }
 
-    /// A page is fetched from its blade, because it is needed or ahead of that.
+    /// Notes that a page is fetched from its blade, on demand or ahead of it.
     pub fn fetched(&mut self, (slot, page): Key, is_ahead: bool) {
         let Some(&process) = self.processes.get(&slot) else { return };
         let place = Place { process, page };
@@ -143,14 +142,14 @@ impl FetchOrder {
         }
     }
 
-    /// How many pages are fetched ahead at once, now.
+    /// How many pages are currently fetched ahead at once.
     #[must_use]
     pub fn depth(&self) -> usize {
         self.replay.as_ref().map_or(0, |replay| replay.depth.into())
     }
 
-    /// The pages that follow one in the list, of processes that are there: more than
-    /// [`depth`](Self::depth), as some may be local. None if the list does not have it.
+    /// The pages of live processes that follow one in the list: more than [`depth`](Self::depth),
+    /// as some may be local. `None` if the list does not have the page.
     #[must_use]
     pub fn after(&self, (slot, page): Key) -> Option<Vec<Key>> {
         self.replay.as_ref()?;
@@ -161,7 +160,7 @@ impl FetchOrder {
         Some(self.list[from..until].iter().filter_map(key).collect())
     }
 
-    /// These pages of the list are fetched ahead. One of them will be watched.
+    /// Notes that `pages` of the list are fetched ahead. The middle one will be watched.
     pub fn asked(&mut self, pages: &[Key]) {
         self.counts.prefetch_count += pages.len() as u64;
         if let (Some(replay), Some(&middle)) = (&mut self.replay, pages.get(pages.len() / 2))
@@ -171,13 +170,13 @@ impl FetchOrder {
         }
     }
 
-    /// Whether the first touch of a page is to be seen.
+    /// Whether a page is watched: its first touch must be a fault.
     #[must_use]
     pub fn watches(&self, page: Key) -> bool {
         self.replay.as_ref().is_some_and(|replay| replay.watched.contains(&page))
     }
 
-    /// A page is touched. Whether it was watched, and this is its first touch.
+    /// Notes that a page is touched. Returns whether this is the first touch of a watched page.
     pub fn used(&mut self, page: Key) -> bool {
         let is_first = self.unwatch(page);
         if let Some(replay) = self.replay.as_mut().filter(|_| is_first) {
@@ -187,7 +186,7 @@ impl FetchOrder {
         is_first
     }
 
-    /// A page has left local memory.
+    /// Notes that a page has left local memory.
     pub fn left(&mut self, page: Key) {
         let is_unused = self.unwatch(page);
         if let Some(replay) = self.replay.as_mut().filter(|_| is_unused) {
@@ -196,11 +195,12 @@ impl FetchOrder {
         }
     }
 
+    // Stops watching a page. Returns whether it was watched.
     fn unwatch(&mut self, page: Key) -> bool {
         self.replay.as_mut().is_some_and(|replay| replay.watched.remove(&page))
     }
 
-    /// The run has ended.
+    /// Ends the run.
     #[must_use]
     pub fn finish(self) -> Ended {
         let page_count = self.list.len() as u64;

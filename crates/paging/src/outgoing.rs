@@ -1,4 +1,4 @@
-//! The ring of pages that leave one lane. Crate `farmem` shares it with the kernel: its
+//! The ring of pages on their way out of one lane. Crate `farmem` shares it with the kernel: its
 //! `bpf/shared.h` has the same in C.
 
 use std::collections::VecDeque;
@@ -11,26 +11,25 @@ use crate::word::Word;
 pub const OUTGOING_MAX: u32 = 128;
 /// Words of 32 bits of an entry.
 pub const OUTGOING_WORDS: usize = 4;
-/// The word of an entry that says which page it is of.
+/// Index of the word of an entry that names its page.
 pub const PAGE: usize = 0;
-/// The word that says what became of it.
+/// Index of the word that has the outcome.
 pub const OUTCOME: usize = 1;
-/// The first of two words that say when its frame is free.
+/// Index of the first of two words that say when the frame is free.
 pub const FREE: usize = 2;
 /// The page has given its frame up.
 pub const LEFT: u32 = 1;
-/// It was touched before its turn.
+/// The page was touched before its turn.
 pub const STAYS: u32 = 2;
 
-/// The order of leaving of one lane, as the supervisor knows it: entries that were placed, and of
-/// which it is not settled what became of them.
+/// The supervisor's copy of a lane's ring: entries that were placed and are not settled.
 #[derive(Debug, Clone, Default)]
 pub struct Outgoing {
-    /// The node of the table of pages that is the ring.
+    /// The node of the table of pages that is the ring; `None` before it has one.
     pub node: Option<u32>,
     /// Slot and page.
     pub placed: VecDeque<(usize, PageIndex)>,
-    /// The number of the first of them.
+    /// The number of the first entry of `placed`.
     pub settled: u32,
 }
 
@@ -44,16 +43,16 @@ pub struct Ring<'a> {
 /// One entry.
 #[derive(Debug)]
 pub struct Entry<'a> {
-    /// Which page it is of, as the table of pages numbers it.
+    /// The page, as the table of pages numbers it.
     pub page: &'a AtomicU32,
-    /// What became of it: 0 nothing yet, or [`LEFT`] or [`STAYS`].
+    /// The outcome: 0 while it is open, [`LEFT`] or [`STAYS`].
     pub outcome: &'a AtomicU32,
     /// When its frame is free, in picoseconds of the run.
     pub free_ps: &'a AtomicU64,
 }
 
 impl<'a> Ring<'a> {
-    /// The ring in these words of a node, given as 32 bits and as 64 bits each.
+    /// The ring in the words of a node, given as 32 bits and as 64 bits each.
     #[must_use]
     pub const fn of((words, times): (&'a [AtomicU32], &'a [AtomicU64])) -> Self {
         Self { words, times }

@@ -2,8 +2,8 @@
 //!
 //! # Design notes
 //!
-//! A fault may cost tens of nanoseconds of bookkeeping, so what is known about a page sits at
-//! the page's own index: no hashing, no allocation per fault. Two facts shape the tables:
+//! A fault may cost tens of nanoseconds of bookkeeping, so the data of a page are at its own index:
+//! no hashing, no allocation per fault. Two facts shape the tables:
 //!
 //! - A program uses little memory or much, and which is not known before, so a table is cut into
 //!   chunks that appear when their first page does. The kernel populates a
@@ -53,7 +53,7 @@ impl PageIndex {
         self.0
     }
 
-    /// The page `distance` pages further on (or back), if there is one.
+    /// The page `distance` pages further on (or back); `None` beyond either end.
     #[must_use]
     pub fn offset(self, distance: i64) -> Option<Self> {
         let index = i64::from(self.0).checked_add(distance)?;
@@ -93,7 +93,7 @@ pub struct PageIndexError {
     pub index: u64,
 }
 
-/// A dense table from page to `T`, in chunks that appear when first written.
+/// A dense table from page to `T`, in chunks that are allocated when first written.
 #[derive(Clone, Default)]
 pub(crate) struct PageMap<T> {
     // An empty box is a chunk that does not exist yet.
@@ -145,12 +145,13 @@ pub(crate) fn span(first: PageIndex, count: Pages) -> Range<u32> {
     first.0..first.0 + u32::try_from(count.get()).map_or(room, |count| count.min(room))
 }
 
+// The chunk of a page, and its index there.
 const fn split(page: PageIndex) -> (usize, usize) {
     (page.slot() / CHUNK_PAGES, page.slot() % CHUNK_PAGES)
 }
 
-/// A byte of state per page, where zero means "nothing known", with the pages that have a state
-/// counted per block so that empty stretches are skipped.
+/// A byte of state per page, where zero means "unknown". Pages with a state are counted per block
+/// so that empty stretches are skipped.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PageStates {
     states: PageMap<u8>,
@@ -179,7 +180,7 @@ impl PageStates {
         before
     }
 
-    /// The first page in `from..end` that has a state.
+    /// The first page in `from..end` that has a state; `None` if none has.
     pub(crate) fn next_occupied(&self, from: u32, end: u32) -> Option<PageIndex> {
         let mut at = from;
         while at < end {

@@ -1,25 +1,25 @@
-//! How long the supervisor of `farmem` looks for faults on pages that are far for real, and whether
-//! a page may be here in time. The caller says what time it is.
+//! How long the supervisor of `farmem` polls for faults on pages of a blade, and whether a page may
+//! arrive in time. The caller says what time it is.
 
 use measure::Spins;
 
-/// The supervisor looks for so long at most after the last fault.
+/// Longest time to poll after a fault.
 const LOOK_MAX_NS: u64 = 200_000;
-/// What it begins with, and comes back to.
+/// The time to poll at first.
 const LOOK_BEGIN_NS: u64 = 50_000;
-/// Less is not worth the calls.
+/// A shorter time is not worth the calls.
 const LOOK_MIN_NS: u64 = 10_000;
-/// Between two moves to another processor.
+/// Least time between two moves to another processor.
 const MOVE_NS: u64 = 2_000_000;
-/// Of fewer spins in a tick nothing is concluded; if more than one of so many expire, none is
-/// begun for so many ticks.
+/// A tick with fewer spins is not judged; if more than one in `SPINS_EXPIRED` expire, no fault
+/// spins for `REST_TICKS`.
 const SPINS_FEW: u64 = 16;
 const SPINS_EXPIRED: u64 = 5;
 const REST_TICKS: u32 = 10;
-/// The weight of one fetch in the average: one of so many.
+/// One fetch has a weight of one in so many in the average.
 const FETCHES: u64 = 16;
 
-/// How long to look, and how long a fetch takes.
+/// How long to poll, and how long a fetch takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
     look_ns: u64,
@@ -28,7 +28,7 @@ pub struct Patience {
     moved_ns: u64,
     /// Spins as they were last judged.
     spins: Spins,
-    /// Ticks for which the supervisor does not look.
+    /// Ticks for which the supervisor does not poll.
     rests: u32,
 }
 
@@ -39,14 +39,14 @@ impl Default for Patience {
 }
 
 impl Patience {
-    /// How long to look after the last fault, in nanoseconds.
+    /// How long to poll after the last fault, in nanoseconds.
     #[must_use]
     pub const fn look_ns(self) -> u64 {
         if self.rests > 0 { 0 } else { self.look_ns }
     }
 
-    /// At each tick, with the spins since the start: where many expire the supervisor did not get
-    /// the processor, and for some time no thread spins for it.
+    /// Judges the spins since the start, at each tick: where many expire, the supervisor did not
+    /// get the processor, and for some time no thread spins.
     pub fn judge(&mut self, spins: Spins) {
         let before = std::mem::replace(&mut self.spins, spins);
         let expired = spins.expired_count - before.expired_count;
@@ -57,7 +57,7 @@ impl Patience {
         }
     }
 
-    /// A fault came after a sleep of so long.
+    /// Adapts the time to poll to a fault that came after a sleep of `slept_ns`.
     pub fn woken(&mut self, slept_ns: u64) {
         self.look_ns = match slept_ns < LOOK_MAX_NS {
             true => (self.look_ns * 2).clamp(LOOK_MIN_NS, LOOK_MAX_NS),
@@ -66,7 +66,7 @@ impl Patience {
         };
     }
 
-    /// Whether the supervisor may move to another processor at `now`; it does then.
+    /// Whether the supervisor may move to another processor at `now_ns`. Notes the move then.
     pub fn may_move(&mut self, now_ns: u64) -> bool {
         let may = now_ns.saturating_sub(self.moved_ns) >= MOVE_NS;
         if may {
@@ -75,7 +75,7 @@ impl Patience {
         may
     }
 
-    /// A fetch has taken so long.
+    /// Adds the time of a fetch to the average.
     pub fn fetched(&mut self, took_ns: u64) {
         self.fetch_ns = match self.fetch_ns {
             0 => took_ns,
@@ -83,7 +83,7 @@ impl Patience {
         };
     }
 
-    /// Whether a page may be here within so long.
+    /// Whether a fetch takes no longer than `longest_ns`, on average.
     #[must_use]
     pub const fn is_within(self, longest_ns: u64) -> bool {
         self.fetch_ns <= longest_ns

@@ -60,7 +60,7 @@ pub struct Ahead {
 }
 
 impl Prefetch {
-    /// Pages ahead; `None` of nothing.
+    /// How many pages are fetched ahead; `None` if nothing is.
     #[must_use]
     pub const fn depth(self) -> Option<u8> {
         match self {
@@ -77,8 +77,8 @@ impl Prefetcher {
         Self { prefetch, streams: [Stream::default(); STREAMS], fault_count: 0 }
     }
 
-    /// Learns from a fault on `page` that had to be fetched, and says what to fetch with it. The
-    /// answer may include pages that are local or were never used; those are to be skipped.
+    /// Learns from a fault on `page` that had to be fetched, and returns the pages to fetch with
+    /// it. Those may include pages that are local or were never used, which the caller skips.
     pub fn on_fault(&mut self, page: PageIndex) -> Ahead {
         let (stride, steps) = match self.prefetch {
             Prefetch::None => (0, 0),
@@ -91,7 +91,8 @@ impl Prefetcher {
         Ahead { from: page, stride, step: 0, steps }
     }
 
-    /// Adds a fault to the stream it belongs to; the stride if that is known.
+    /// Adds a fault to the stream it belongs to. Returns the stride of that stream; `None` if it is
+    /// not known.
     fn stride_at(&mut self, page: u32, steps: u8) -> Option<i64> {
         self.fault_count += 1;
         let used_at = self.fault_count;
@@ -118,6 +119,8 @@ impl Prefetcher {
 }
 
 impl Stream {
+    // Whether a fault on `page` is one of the next `steps` pages of the stream, or the first
+    // beyond.
     fn continues_at(&self, page: u32, steps: u8) -> bool {
         let distance = i64::from(page) - i64::from(self.last);
         self.confirmed
@@ -125,6 +128,7 @@ impl Stream {
             && (1..=i64::from(steps) + 1).contains(&(distance / self.stride))
     }
 
+    // Whether the stream has no stride yet and its last fault is near `page`.
     fn is_learning_near(&self, page: u32) -> bool {
         self.used_at > 0 && !self.confirmed && (1..=REACH).contains(&self.last.abs_diff(page))
     }

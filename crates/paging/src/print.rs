@@ -1,4 +1,4 @@
-//! What stands for the bytes of a page, so that a page which leaves as it came is known.
+//! Fingerprints of pages, by which a page that leaves unchanged is recognised.
 //!
 //! DESIGN NOTES
 //!
@@ -22,7 +22,7 @@ pub struct PrintKey {
 }
 
 impl PrintKey {
-    /// One of random bits, which nobody else knows.
+    /// A key of random bits, which must be secret.
     #[must_use]
     pub fn new(bytes: &[u8; PAGE_BYTES], number: u64) -> Self {
         let mut words = Box::new([0; WORDS]);

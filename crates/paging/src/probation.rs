@@ -1,7 +1,7 @@
 //! How much of local memory is on probation.
 //!
-//! The share follows what touches of pages on probation cost. With less on probation, LRU and CLOCK
-//! learn of fewer references, and are FIFO in the end.
+//! The share follows the cost of touches of pages on probation. With less on probation, LRU and
+//! CLOCK see fewer references, and become FIFO in the end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,10 +12,10 @@ use crate::policy::{PolicyKind, Probation};
 
 /// Fetches after which the share is adapted.
 const ADAPT_FETCHES: u32 = 512;
-/// By how much, in thousandths of the budget.
+/// The step by which the share is adapted, in thousandths of the budget.
 const ADAPT_STEP: u32 = 20;
 
-/// The share of the budget on probation: fixed, or adapted to what it costs. Clones are one.
+/// The share of the budget on probation: fixed, or adapted to its cost. Clones share one state.
 #[derive(Clone, Debug)]
 pub(crate) struct Share {
     adapts: Option<Probation>,
@@ -32,7 +32,7 @@ struct State {
 }
 
 impl Share {
-    /// Nothing is on probation.
+    /// A share of nothing.
     pub(crate) fn none() -> Self {
         Self::fixed(0)
     }
@@ -42,7 +42,8 @@ impl Share {
         Self { adapts: None, state: Arc::new(state) }
     }
 
-    /// That of `policy`, unless another is `given`; none for a policy that ignores references.
+    /// The share of `policy`, unless another is `given`; nothing for a policy that ignores
+    /// references.
     pub(crate) fn of(policy: PolicyKind, given: Option<Fraction>) -> Self {
         let Some(own) = policy.probation() else { return Self::none() };
         let given = given.map(|share| share.of_pages(Pages::new(1000)).get());
@@ -52,7 +53,7 @@ impl Share {
         }
     }
 
-    /// Another of its own, which is as large and has seen as much.
+    /// A copy with a state of its own.
     pub(crate) fn copy(&self) -> Self {
         let of = |from: &AtomicU32| AtomicU32::new(from.load(Ordering::Relaxed));
         let State { share, fetched, touched } = &*self.state;
@@ -69,7 +70,7 @@ impl Share {
         self.thousandths() > 0
     }
 
-    /// Its part of so many pages.
+    /// The share of `pages`.
     pub(crate) fn of_pages(&self, pages: u64) -> u64 {
         u64::from(self.thousandths()).saturating_mul(pages) / 1000
     }
@@ -85,13 +86,13 @@ impl Share {
         if room.free <= most { share.saturating_sub(waiting) } else { 0 }
     }
 
-    /// A page on probation was touched.
+    /// Counts a touch of a page on probation.
     pub(crate) fn touched(&self) {
         let touched = &self.state.touched;
         touched.store(touched.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
-    /// A page was fetched: the share may be another now.
+    /// Counts a fetch, and adapts the share after every 512.
     pub(crate) fn fetched(&self) {
         let State { share, fetched, touched } = &*self.state;
         let count = fetched.load(Ordering::Relaxed) + 1;
@@ -111,10 +112,10 @@ impl Share {
 /// The frames of a budget.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
-    /// How many there are.
+    /// How many frames the budget has.
     pub frames: u64,
-    /// Those that are free, beyond what is kept so.
+    /// How many frames are free, beyond those that are kept free.
     pub free: u64,
-    /// Pages to have on probation at least, but at most half as many as there are frames.
+    /// The least number of pages to have on probation; at most half the frames.
     pub ready: u64,
 }

@@ -1,11 +1,12 @@
-//! Who owns which addresses of an arena: mapped regions, and holes to place new ones in.
+//! The use of an arena's addresses: mapped regions, and holes to place new ones in.
 //!
 //! Freed addresses are used again, smallest fitting hole first, so that a program that maps and
 //! unmaps for ever stays within few page-table pages and few leaves of the page-state table. Large
 //! regions get room to grow in place, because growing a region anywhere else means copying it.
 //!
-//! A program may map memory anywhere it likes. What it leaves to us goes where nobody else looks
-//! for room: between the memory of sanitisers, collectors and the kernel's own choices.
+//! A program may map memory at any address it likes. What it leaves to us goes where no other
+//! placement looks for room: between the memory of sanitisers, collectors and the kernel's own
+//! choices.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +15,7 @@ pub const PAGE: u64 = 4096;
 // From this size on a region gets as much free room behind it as it is long.
 const ROOM_FROM: u64 = 4 << 20;
 
-/// What is special about a region.
+/// The traits of a region.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Traits {
     /// Mapped by the program from something else than our memory file: its pages are not managed.
@@ -23,7 +24,7 @@ pub struct Traits {
     pub wipe_on_fork: bool,
     /// A forked child does not see it at all (`MADV_DONTFORK`).
     pub not_on_fork: bool,
-    /// The program has not been given it yet.
+    /// The region is stock: mapped, and not yet given to the program.
     pub in_stock: bool,
 }
 
@@ -32,9 +33,9 @@ pub struct Traits {
 pub struct Piece {
     /// First address.
     pub start: u64,
-    /// First address behind it.
+    /// First address behind the piece.
     pub end: u64,
-    /// What is special about it.
+    /// Its traits.
     pub traits: Traits,
 }
 
@@ -83,7 +84,7 @@ impl Regions {
         regions
     }
 
-    /// Finds room for `bytes` and maps it; none if there is none in the windows.
+    /// Finds room for `bytes` and maps it. Returns the address; `None` if the windows have no room.
     pub fn place(&mut self, bytes: u64) -> Option<u64> {
         let wanted = if bytes >= ROOM_FROM { bytes.checked_mul(2)? } else { bytes };
         let fitting = |window: usize, size: u64| {
@@ -96,7 +97,7 @@ impl Regions {
         Some(start)
     }
 
-    /// Maps `bytes` at `start` if nothing is there.
+    /// Maps `bytes` at `start` if nothing is there. Returns whether it did.
     pub fn place_at(&mut self, start: u64, bytes: u64) -> bool {
         let free = self.is_free(start, start + bytes);
         if free {
@@ -105,7 +106,8 @@ impl Regions {
         free
     }
 
-    /// Lets the region that ends at `end` grow to `new_end` if nothing is in the way.
+    /// Extends the region that ends at `end` to `new_end` if nothing is in the way. Returns whether
+    /// it did.
     pub fn extend(&mut self, end: u64, new_end: u64) -> bool {
         let traits = self.pieces(end - PAGE, end).first().map(|piece| piece.traits);
         match traits {
@@ -139,7 +141,7 @@ impl Regions {
         }
     }
 
-    /// Makes vacated addresses of `start..end` available again, except what has been mapped anew.
+    /// Frees vacated addresses of `start..end`, except where memory has been mapped anew.
     pub fn recycle(&mut self, start: u64, end: u64) {
         let hole = |(&start, &end): (&u64, &u64)| (start, end);
         let first = self.holes.range(..=start).next_back().map_or(start, |(&at, _)| at);
@@ -158,7 +160,7 @@ impl Regions {
         }
     }
 
-    /// Changes the traits of what is mapped in `start..end`.
+    /// Changes the traits of the regions in `start..end`.
     pub fn mark(&mut self, start: u64, end: u64, change: impl Fn(&mut Traits)) {
         for mut piece in self.pieces(start, end) {
             self.cut(piece);
@@ -167,7 +169,7 @@ impl Regions {
         }
     }
 
-    /// What is mapped in `start..end`, in order, clipped to it.
+    /// The regions in `start..end`, in order, clipped to it.
     pub fn pieces(&self, start: u64, end: u64) -> Vec<Piece> {
         if start >= end {
             return Vec::new();
@@ -196,14 +198,14 @@ impl Regions {
         self.mapped.iter().map(|(start, (end, _))| end - start).sum()
     }
 
-    /// What is mapped around `start..end`, where nothing is: the end of what comes before and the
-    /// start of what comes after, if there are any.
+    /// The neighbours of `start..end`, where nothing is mapped: the end of the region before and
+    /// the start of the one behind; `None` if there is none.
     pub fn gap(&self, start: u64, end: u64) -> (Option<u64>, Option<u64>) {
         let before = self.mapped.range(..start).next_back().map(|(_, &(end, _))| end);
         (before, self.mapped.range(end..).next().map(|(&start, _)| start))
     }
 
-    /// Whether nothing is mapped at `start..end`, or has been until a moment ago.
+    /// Whether `start..end` is free: nothing is mapped there, or vacated and not recycled yet.
     pub fn is_free(&self, start: u64, end: u64) -> bool {
         let mut at = start;
         while at < end {
@@ -215,7 +217,8 @@ impl Regions {
         true
     }
 
-    /// The first piece of memory under management that lies at or after `from`, clipped to that.
+    /// The first piece of managed memory at or after `from`, clipped to that; `None` if there is
+    /// none.
     pub fn next_managed(&self, from: u64) -> Option<Piece> {
         let before = self.mapped.range(..=from).next_back();
         before
@@ -225,7 +228,7 @@ impl Regions {
             .find(|piece| piece.end > from && !piece.traits.foreign)
     }
 
-    /// Everything that is mapped, in order.
+    /// All regions, in order.
     pub fn all(&self) -> Vec<Piece> {
         let piece = |(&start, &(end, traits)): (&u64, &(u64, Traits))| Piece { start, end, traits };
         self.mapped.iter().map(piece).collect()
@@ -237,6 +240,7 @@ impl Regions {
         before.is_some_and(|(_, (end, traits))| *end > address && !traits.foreign)
     }
 
+    // Adds a region, joined with neighbours of the same traits.
     fn insert(&mut self, mut start: u64, mut end: u64, traits: Traits) {
         if let Some((&before, &(before_end, before_traits))) =
             self.mapped.range(..start).next_back()
@@ -288,6 +292,7 @@ impl Regions {
         self.windows.iter().position(|&(from, to)| (from..to).contains(&address))
     }
 
+    // Adds a hole within one window, joined with its neighbours.
     fn add_piece_of_hole(&mut self, mut start: u64, mut end: u64) {
         if let Some((&before, &before_end)) = self.holes.range(..start).next_back()
             && before_end == start
@@ -308,6 +313,7 @@ impl Regions {
         }
     }
 
+    // Takes `start..end` out of the holes.
     fn take_from_holes(&mut self, start: u64, end: u64) {
         let first = self.holes.range(..=start).next_back().map_or(start, |(&hole, _)| hole);
         let holes: Vec<(u64, u64)> = self
@@ -335,7 +341,7 @@ impl Regions {
     }
 }
 
-/// Neighbouring pages as ranges: first address, bytes.
+/// Joins neighbouring pages into ranges: first address, bytes.
 #[must_use]
 pub fn runs(mut pages: Vec<u64>) -> Vec<(u64, u64)> {
     pages.sort_unstable();

@@ -84,13 +84,13 @@ pub struct Residency {
 }
 
 impl Residency {
-    /// A budget of which nothing is used.
+    /// A residency without pages, under a budget of its own.
     #[must_use]
     pub fn new(config: ResidencyConfig) -> Self {
         Self::under(config, Common::of(config.policy, config.probation))
     }
 
-    /// As [`new`](Self::new), for a budget that is shared with others.
+    /// As [`new`](Self::new), under a budget that others share.
     #[must_use]
     pub fn under(config: ResidencyConfig, common: Common) -> Self {
         let capacity = usize::try_from(config.budget.get()).unwrap_or(usize::MAX);
@@ -247,12 +247,12 @@ impl Residency {
             self.states.set(target, state);
             match state {
                 ACTIVE => self.policy.rename(page, target),
-                // Nobody unmaps it there: it is unmapped.
+                // The helper will not unmap it at its new address: it is unmapped.
                 PROBATION => {
                     self.probation.replace(&mut self.probation_places, page, target);
                     self.unmapped(target);
                 }
-                // The order of leaving is of places; this one is not in it any more.
+                // The order of leaving names addresses, so this page is no longer in it.
                 LEAVING => {
                     self.leaving -= 1;
                     self.states.set(target, PROBATION);
@@ -270,7 +270,7 @@ impl Residency {
         self.discard(from, count);
     }
 
-    /// Pages that must go so that the headroom is free. More than can go, if pins leave too few.
+    /// How many pages must leave so that the headroom is free. Pins may leave fewer that can.
     #[must_use]
     pub fn over_target(&self) -> Pages {
         self.resident().saturating_sub(self.config.budget.saturating_sub(self.headroom()))
@@ -326,8 +326,8 @@ impl Residency {
         self.probation.push_back(&mut self.probation_places, page, UNMAPPING);
     }
 
-    /// `page`, which [`probe_batch`](Self::probe_batch) has named, is unmapped. Not before may it
-    /// leave.
+    /// Notes that `page`, which [`probe_batch`](Self::probe_batch) returned, is unmapped. Only then
+    /// may it leave.
     pub fn unmapped(&mut self, page: PageIndex) {
         if self.states.get(page) == PROBATION {
             self.probation_places.change_note(page, |_| UNMAPPED);
@@ -348,7 +348,8 @@ impl Residency {
         Pages::new(taken)
     }
 
-    /// `page` has given its frame up. Returns whether it was leaving; otherwise nothing changes.
+    /// Makes `page` absent, which has given its frame up. Returns whether it was leaving; otherwise
+    /// nothing changes.
     pub fn left(&mut self, page: PageIndex) -> bool {
         let leaves = self.states.get(page) == LEAVING;
         if leaves {
@@ -395,8 +396,8 @@ impl Residency {
         child
     }
 
-    // The order of leaving has only its parent's pages, and nothing is mapped in a child yet: what
-    // its parent's helper is about to unmap is unmapped here.
+    // Puts leaving pages of a new child back on probation, as the ring has only its parent's.
+    // Nothing is mapped in a child yet, so its pages on probation are unmapped.
     fn recall(&mut self) {
         let mut waiting = self.on_probation().get();
         let mut next = 0;
@@ -420,7 +421,7 @@ impl Residency {
         }
     }
 
-    /// Where `page` is.
+    /// The state of `page`.
     #[must_use]
     pub fn state(&self, page: PageIndex) -> PageState {
         match self.states.get(page) {
@@ -432,20 +433,20 @@ impl Residency {
         }
     }
 
-    /// Pages that occupy a frame.
+    /// How many pages have a frame.
     #[must_use]
     pub fn resident(&self) -> Pages {
         let waiting = self.probation.len() as u64 + self.leaving;
         Pages::new(self.policy.len() as u64 + waiting + self.pinned)
     }
 
-    /// Resident pages that are not mapped: on probation, or leaving.
+    /// How many resident pages are not mapped: on probation, or leaving.
     #[must_use]
     pub fn on_probation(&self) -> Pages {
         Pages::new(self.probation.len() as u64 + self.leaving)
     }
 
-    /// Resident pages that are pinned.
+    /// How many resident pages are pinned.
     #[must_use]
     pub fn pinned(&self) -> Pages {
         Pages::new(self.pinned)
@@ -457,13 +458,13 @@ impl Residency {
         Pages::new(self.peak)
     }
 
-    /// Pages that became local in one way so far.
+    /// How many pages became local in the way `how` so far.
     #[must_use]
     pub fn admitted(&self, how: Admission) -> u64 {
         self.admitted[how as usize]
     }
 
-    /// Frames in the budget.
+    /// The frames of the budget.
     #[must_use]
     pub fn budget(&self) -> Pages {
         self.config.budget

@@ -1,8 +1,8 @@
-//! Small numbers for the pages of a process, whose addresses may be anywhere.
+//! Dense numbers for the pages of a process, whose addresses may be anywhere.
 //!
-//! What residency and policies know of a page sits at the page's number, so numbers are dense: each
-//! 2 MiB that come into use get the lowest number that is free, and a page's number is that and its
-//! place within.
+//! The data of a page in residency and policies are at its number, so numbers must be dense: each 2
+//! MiB that come into use (a segment) get the lowest free number, and a page's number is made of
+//! that and its place within.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +27,7 @@ pub struct Segments {
     last: Option<(u64, u32)>,
 }
 
-/// Pages with numbers in a row.
+/// Pages with consecutive numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
     /// Number of the first page.
@@ -39,7 +39,7 @@ pub struct Span {
 }
 
 impl Segments {
-    /// The number of the page that holds `address`, if its segment is in use.
+    /// The number of the page at `address`; `None` if its segment is not in use.
     pub fn find(&self, address: u64) -> Option<PageIndex> {
         let segment = address / SEGMENT;
         let number = match self.last {
@@ -49,8 +49,8 @@ impl Segments {
         PageIndex::try_from(u64::from(number * PAGES) + address % SEGMENT / PAGE).ok()
     }
 
-    /// The number of the page that holds `address`, and whether its segment has come into use with
-    /// that; none when all numbers are taken.
+    /// The number of the page at `address`, and whether its segment has just come into use; `None`
+    /// when all numbers are taken.
     pub fn number(&mut self, address: u64) -> Option<(PageIndex, bool)> {
         let segment = address / SEGMENT;
         let known = self.find(address);
@@ -81,7 +81,7 @@ impl Segments {
         segment * SEGMENT + u64::from(page.get() % PAGES) * PAGE
     }
 
-    /// The segment that holds `address` is not in use any more.
+    /// Frees the number of the segment at `address`.
     pub fn remove(&mut self, address: u64) {
         if let Some(number) = self.numbers.remove(&(address / SEGMENT)) {
             self.free.insert(number);

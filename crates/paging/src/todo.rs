@@ -1,4 +1,4 @@
-//! What of an address space is still to be copied.
+//! The part of an address space that is still to be copied.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ impl Todo {
         self.ranges.insert(start, end);
     }
 
-    /// The first range of the set at or after `at`.
+    /// The first range of the set at or after `at`; `None` if there is none.
     #[must_use]
     pub fn next(&self, at: u64) -> Option<(u64, u64)> {
         let around = self.ranges.range(..at).next_back().filter(|&(_, &end)| end > at);

@@ -1,4 +1,4 @@
-//! Which process gives up the next page, when several draw on one budget.
+//! Which process gives up the next page, when several share one budget.
 //!
 //! ```text
 //!  process 0:  3  7  8 ...  ─┐
@@ -6,16 +6,16 @@
 //!  process 2:  4  5    ...  ─┘
 //! ```
 //!
-//! Each page has drawn a [stamp](crate::policy::Stamps) when it came to its queue, and the process
-//! whose first page has the lowest is next. So the queues of all processes are one: the budget
-//! gives up what a single policy over all of its pages would. RANDOM, whose pages have no age, has
-//! a process give up a page as often as it has pages.
+//! Each page gets a [stamp](crate::policy::Stamps) when it enters its queue, and the process whose
+//! first page has the lowest is next. So the queues of all processes act as one: the budget gives
+//! up what a single policy over all of its pages would. With RANDOM, whose pages have no age, a
+//! process gives up pages in proportion to its pages.
 //!
 //! What S3-FIFO remembers of pages that it gave up is each process's own.
 //!
-//! No table holds the pages of all processes. So the pages of a child are as old as those they are
-//! copies of, a process ends without its pages being looked for, and a process whose helper is
-//! stopped is passed over.
+//! No table has the pages of all processes. So the pages of a child are as old as those they are
+//! copies of, a process ends without a search for its pages, and a process whose helper is stopped
+//! is skipped.
 
 use std::collections::{BTreeMap, BTreeSet, btree_set};
 use std::iter::Peekable;
@@ -35,14 +35,14 @@ type Head = (u64, usize);
 /// The line of pages on probation, behind those of active pages.
 const PROBATION: usize = 2;
 
-/// How to get at residencies.
+/// Access to the residencies of processes.
 pub trait Givers {
-    /// The residency of `slot`, and how many of its pages may be unmapped now. None if it gives
-    /// nothing.
+    /// The residency of `slot`, and how many of its pages may be unmapped now. `None` if it gives
+    /// nothing up.
     fn giver(&mut self, slot: usize) -> Option<(&mut Residency, u64)>;
 }
 
-/// What the processes of one budget have to give.
+/// The pages that the processes of one budget can give up.
 #[derive(Debug, Clone)]
 pub(crate) struct Turns {
     policy: PolicyKind,
@@ -54,8 +54,8 @@ pub(crate) struct Turns {
 }
 
 impl Turns {
-    /// Nobody, under `policy`. Of `slots` the `first` is the lowest to have anything; those before
-    /// it, if any, come last.
+    /// No process, under `policy`. Of `slots` slots, `first` is the lowest that has pages; those
+    /// before it, if any, come last.
     pub(crate) fn new(policy: PolicyKind, first: usize, slots: usize) -> Self {
         Self {
             policy,
@@ -66,7 +66,7 @@ impl Turns {
         }
     }
 
-    /// Adds what `slot` has to give, or takes it away.
+    /// Adds the pages of `slot` that can be given up, or removes them.
     pub(crate) fn count(&mut self, slot: usize, front: &Front, add: bool) {
         for (line, head) in self.lines.iter_mut().zip(front.heads) {
             match head {
@@ -85,8 +85,8 @@ impl Turns {
         }
     }
 
-    /// Puts up to `most` pages in order of leaving. Where the next one is still being unmapped it
-    /// is waited for, unless no page is leaving and none `is_leaving` already.
+    /// Moves up to `most` pages into the order of leaving. Stops at a page that is still being
+    /// unmapped, unless no page is leaving and none `is_leaving` already.
     pub(crate) fn leave(
         &self,
         givers: &mut impl Givers,
@@ -115,7 +115,7 @@ impl Turns {
         given
     }
 
-    /// Puts as many active pages on probation as are wanted there, to be unmapped.
+    /// Moves as many active pages to probation as are wanted there, to be unmapped.
     pub(crate) fn probe(
         &mut self,
         givers: &mut impl Givers,
@@ -140,7 +140,7 @@ impl Turns {
         {
             let next = merge.next(line).or_else(|| probe.draws.next(rng));
             let Some((slot, until)) = next else {
-                // Those who have the others give nothing now.
+                // The processes with the other pages give nothing up now.
                 probe.active[line] = 0;
                 continue;
             };
@@ -163,13 +163,13 @@ impl Turns {
 /// Pages on their way to probation.
 struct Probe<'a> {
     policy: PolicyKind,
-    /// Of all processes, by line.
+    /// Active pages of all processes, by line.
     active: [u64; 2],
     /// The line in which the search for the next page has begun.
     begun: Option<usize>,
     draws: Draws<'a>,
     given: Vec<(usize, PageIndex)>,
-    /// How many are of a slot.
+    /// How many pages were taken from each slot.
     taken: BTreeMap<usize, u64>,
 }
 
@@ -178,7 +178,7 @@ impl Probe<'_> {
         self.given.len() as u64
     }
 
-    // Takes up to `most` pages of one process, as long as it is its turn.
+    // Takes up to `most` pages of one process, while it is its turn.
     fn take(
         &mut self,
         (slot, residency): (usize, &mut Residency),
@@ -200,7 +200,7 @@ impl Probe<'_> {
             let Some(page) = page else { break };
             self.given.push((slot, page));
             *self.taken.entry(slot).or_default() += 1;
-            // Of those without an age each is drawn.
+            // Pages without an age are drawn one by one.
             if self.policy.draws() || self.policy.line(self.active, None) != Some(line) {
                 break;
             }
@@ -208,13 +208,13 @@ impl Probe<'_> {
     }
 }
 
-/// Lines of all processes, as one each.
+/// Merges the lines of all processes into one each.
 struct Merge<'a, const N: usize> {
-    /// Processes that have not been looked at yet.
+    /// Heads of processes that have not had a turn yet.
     far: [Peekable<btree_set::Iter<'a, Head>>; N],
-    /// Others, with what is first now.
+    /// Heads of the others, as they are now.
     near: [BTreeSet<Head>; N],
-    /// The heads of those.
+    /// The heads in `near`, by slot.
     known: BTreeMap<usize, [Option<u64>; N]>,
 }
 
@@ -227,8 +227,8 @@ impl<'a, const N: usize> Merge<'a, N> {
         }
     }
 
-    /// The slot whose turn it is in a line, and until which stamp it is. It has no further turn
-    /// unless it is [entered](Self::enter) again.
+    /// The slot whose turn it is in a line, and the stamp up to which it is. It has no further turn
+    /// unless it is [entered](Self::enter) again. `None` if the line is empty.
     fn next(&mut self, line: usize) -> Option<(usize, u64)> {
         loop {
             let near = self.near[line].first().copied();
@@ -244,13 +244,13 @@ impl<'a, const N: usize> Merge<'a, N> {
             self.enter(slot, [None; N]);
             let near = self.near[line].first().copied();
             let rest = near.into_iter().chain(self.far[line].peek().map(|&&head| head)).min();
-            // Of two pages that are as old, that of the lower slot goes first.
+            // Of two pages of the same age, that of the lower slot goes first.
             let until = rest.map(|(stamp, other)| stamp - u64::from(other < slot));
             return Some((slot, until.unwrap_or(u64::MAX)));
         }
     }
 
-    /// What `slot` has first is now this.
+    /// Enters the new heads of `slot`.
     fn enter(&mut self, slot: usize, heads: [Option<u64>; N]) {
         let before = self.known.insert(slot, heads).unwrap_or([None; N]);
         for ((near, before), now) in self.near.iter_mut().zip(before).zip(heads) {
@@ -260,7 +260,7 @@ impl<'a, const N: usize> Merge<'a, N> {
     }
 }
 
-/// Weights that are undone when this is dropped.
+/// Changes of weights that are undone on drop.
 struct Draws<'a> {
     weights: &'a mut Weights,
     before: Vec<(usize, u64)>,
@@ -272,7 +272,7 @@ impl Draws<'_> {
         self.before.push((slot, before));
     }
 
-    // Who has drawn the turn; it has it for any page.
+    // Draws the slot whose turn it is, for pages of any age.
     fn next(&self, rng: &mut Pcg32) -> Option<(usize, u64)> {
         self.weights.draw(rng).map(|slot| (slot, u64::MAX))
     }
@@ -286,7 +286,7 @@ impl Drop for Draws<'_> {
     }
 }
 
-/// A number for each slot, and their sums: the leaves of a tree, and its inner nodes.
+/// A weight for each slot, and their sums: the leaves of a tree, and its inner nodes.
 #[derive(Debug, Clone)]
 struct Weights {
     /// The slot at the first leaf; the others follow, and those before it come last.
@@ -301,7 +301,7 @@ impl Weights {
         Self { first, slots, nodes: Vec::new() }
     }
 
-    /// Changes the weight of a slot; answers the one before.
+    /// Sets the weight of a slot. Returns the one before.
     fn set(&mut self, slot: usize, weight: u64) -> u64 {
         let place = (slot + self.slots - self.first) % self.slots;
         let mut leaves = self.nodes.len() / 2;
@@ -328,7 +328,7 @@ impl Weights {
         self.nodes[node] = self.nodes[node * 2] + self.nodes[node * 2 + 1];
     }
 
-    /// A slot, each as often as it weighs.
+    /// Draws a slot in proportion to its weight; `None` if all weights are 0.
     fn draw(&self, rng: &mut Pcg32) -> Option<usize> {
         let all = *self.nodes.get(1).filter(|&&all| all > 0)?;
         let leaves = self.nodes.len() / 2;

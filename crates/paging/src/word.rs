@@ -1,7 +1,7 @@
 //! The state word of a page. Crate `farmem` shares it with the kernel: its `bpf/shared.h` has the
 //! same layout.
 
-/// The word that holds all that is known of a page.
+/// The state word of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Word(
     /// Its bits.
@@ -12,7 +12,7 @@ pub struct Word(
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum State {
-    /// Nowhere: nobody has touched it.
+    /// Never touched, or emptied.
     Absent = 0,
     /// In a frame of local memory, mapped.
     Local = 1,
@@ -24,7 +24,7 @@ pub enum State {
     Prefetched = 4,
     /// On its way into a frame.
     Fetching = 5,
-    /// Something of the program's own is mapped there.
+    /// Unmanaged memory of the program is mapped there.
     Foreign = 6,
 }
 
@@ -55,25 +55,25 @@ impl Word {
         }
     }
 
-    /// It was written to since it came, or counts as if.
+    /// Whether the page was written to since it became local, or counts as if.
     #[inline]
     pub const fn dirty(self) -> bool {
         self.0 & Self::DIRTY != 0
     }
 
-    /// Writes to it are not noticed, so it counts as dirty as soon as it is local.
+    /// Whether writes to the page are not tracked, so that it counts as dirty once it is local.
     #[inline]
     pub const fn untracked(self) -> bool {
         self.0 & Self::UNTRACKED != 0
     }
 
-    /// It was written to by the access that fetched it.
+    /// Whether the access that fetched the page was a write.
     #[inline]
     pub const fn write_fetched(self) -> bool {
         self.0 & Self::WRITE_FETCHED != 0
     }
 
-    /// The entry of the order of leaving that it has, if it is on probation and leaving.
+    /// The page's entry in the order of leaving; `None` if it is not leaving.
     #[inline]
     pub fn ticket(self) -> Option<u32> {
         let ticket = self.0 >> Self::TICKET_SHIFT;
@@ -92,7 +92,7 @@ impl Word {
         Self(self.0 & (0xf8 | Self::WRITE_FETCHED) | State::Probation as u32)
     }
 
-    /// The same page, with writes noticed or not.
+    /// The same page, with writes tracked or not.
     #[inline]
     pub const fn with_untracked(self, untracked: bool) -> Self {
         Self(if untracked { self.0 | Self::UNTRACKED } else { self.0 & !Self::UNTRACKED })
@@ -106,7 +106,7 @@ impl Word {
         Self(if write { word.0 | Self::WRITE_FETCHED } else { word.0 })
     }
 
-    /// The tier of far memory that it belongs to.
+    /// The tier of the page.
     #[inline]
     pub const fn tier(self) -> usize {
         ((self.0 >> Self::TIER_SHIFT) & 7) as usize
@@ -118,8 +118,8 @@ impl Word {
         Self((self.0 & 0xf8) | state as u32)
     }
 
-    /// The same page, fetched ahead of use and there, if it was to arrive `ready_ns` after the
-    /// start of the run.
+    /// The same prefetched page without its time of arrival; `None` unless it was to arrive
+    /// `ready_ns` after the start of the run.
     #[inline]
     pub fn arrived(self, ready_ns: u64) -> Option<Self> {
         let ticks = (ready_ns >> Self::READY_UNIT_SHIFT) & Self::READY_MASK;
@@ -139,13 +139,13 @@ impl Word {
         Self((self.0 & !(7 << Self::TIER_SHIFT)) | (tier & 7) << Self::TIER_SHIFT)
     }
 
-    /// A page that nobody has touched, in the same tier.
+    /// An absent page of the same tier.
     #[inline]
     pub const fn emptied(self) -> Self {
         Self(self.0 & (7 << Self::TIER_SHIFT))
     }
 
-    /// Whether it occupies a frame of local memory.
+    /// Whether the page has a frame of local memory.
     #[inline]
     pub fn resident(self) -> bool {
         !matches!(self.state(), State::Absent | State::Remote | State::Foreign)

@@ -1,4 +1,4 @@
-//! Which pages cost something when they leave, and what far memory has of them.
+//! Which pages are written back when they leave, and what far memory has of them.
 
 use std::collections::BTreeMap;
 
@@ -8,21 +8,21 @@ use crate::print::PrintKey;
 /// Which pages use the link when they leave, and keep their frames until far memory has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum WriteBack {
-    /// Those that were written to, as hardware and kernels see it.
+    /// Pages that were written to, as hardware and kernels see it.
     #[default]
     Written,
-    /// Those that hold something else than far memory has: not if what was written is what was
-    /// there, or was put back.
+    /// Pages whose contents differ from what far memory has: not if a write left or restored the
+    /// same bytes.
     Changed,
-    /// None, as with the FIFO and random policies of the `DiME` module.
+    /// No pages, as with the FIFO and random policies of the `DiME` module.
     Free,
 }
 
 impl WriteBack {
-    /// All of them.
+    /// All variants.
     pub const ALL: [Self; 3] = [Self::Written, Self::Changed, Self::Free];
 
-    /// The name users know it by.
+    /// The name that users know it by.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -33,7 +33,7 @@ impl WriteBack {
     }
 }
 
-/// Fingerprints of what far memory has of pages, far or local, in a run that emulates it.
+/// Fingerprints of the pages that far memory has, in a run that emulates it.
 #[derive(Debug)]
 pub struct Sent {
     print: PrintKey,
@@ -47,22 +47,22 @@ impl Sent {
         Self { print, prints: BTreeMap::new() }
     }
 
-    /// A page leaves that holds this. Answers whether far memory has something else, or nothing;
-    /// then it has this.
+    /// Notes the contents of a page that leaves. Returns whether far memory had other contents, or
+    /// none.
     pub fn changes(&mut self, key: Key, page: &[u8; 4096]) -> bool {
         let print = self.print.print(page);
         self.prints.insert(key, print) != Some(print)
     }
 
-    /// The contents of `count` pages from `first` on are gone.
+    /// Forgets `count` pages from `first` on, whose contents are gone.
     pub fn forget(&mut self, (slot, first): Key, count: u64) {
         for (key, _) in self.within((slot, first), count) {
             self.prints.remove(&key);
         }
     }
 
-    /// `count` pages from `from` on are at `to` on. Both are of one process, and what was at `to`
-    /// has been forgotten.
+    /// Renames `count` pages from `from` to `to`, in one process. What was at `to` was forgotten
+    /// before.
     pub fn rename(&mut self, (slot, from): Key, to: u64, count: u64) {
         for (key, print) in self.within((slot, from), count) {
             self.prints.remove(&key);
@@ -70,8 +70,7 @@ impl Sent {
         }
     }
 
-    /// A child has the pages of its parent, of which far memory keeps those of `count` from
-    /// `parent` on that are far.
+    /// Gives a child its parent's fingerprints of those of `count` pages for which `is_far` holds.
     pub fn share(&mut self, parent: Key, child: usize, count: u64, is_far: impl Fn(u64) -> bool) {
         let far = self.within(parent, count).into_iter().filter(|(key, _)| is_far(key.1));
         self.prints.extend(far.map(|((_, page), print)| ((child, page), print)));

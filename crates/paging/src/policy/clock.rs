@@ -3,7 +3,7 @@
 use super::{Places, Policy, PolicyKind, Probation, Queue, Row, Stamps, only_line};
 use crate::page::PageIndex;
 
-/// The note of a page that was referenced since the hand last passed.
+/// Note of a page that was referenced since the hand last passed.
 const REFERENCED: u8 = 1;
 
 /// Gives up the oldest page that was not referenced since the hand last passed it.

@@ -1,4 +1,4 @@
-//! What every policy does.
+//! The interface of all policies.
 
 use std::fmt;
 
@@ -31,7 +31,7 @@ use crate::page::PageIndex;
 ///   its tables to the highest page seen;
 /// - is deterministic: the same calls after the same seed give the same victims.
 pub trait Policy: fmt::Debug + Send {
-    /// The name users know it by, as in [`PolicyKind`](super::PolicyKind).
+    /// The name that users know the policy by, as in [`PolicyKind`](super::PolicyKind).
     fn name(&self) -> &'static str;
 
     /// Whether [`touch`](Self::touch) changes anything. If so, the caller of a running program
@@ -68,18 +68,18 @@ pub trait Policy: fmt::Debug + Send {
     /// of other policies that do.
     fn follow(&mut self, stamps: &Stamps);
 
-    /// Pages in each of the lines in which pages wait for their turn. Most policies have one.
+    /// How many pages each line has in which pages wait for their turn. Most policies have one.
     fn sizes(&self) -> [usize; 2] {
         [self.len(), 0]
     }
 
-    /// The stamp of the first page of each line; `None` if whichever page is next has no age.
+    /// The stamp of the first page of each line; `None` if the line is empty or pages have no age.
     fn heads(&mut self) -> [Option<u64>; 2];
 
-    /// As [`victim`](Self::victim), looking in one line and as far as the stamp `until`.
+    /// As [`victim`](Self::victim), among pages of one line with stamps up to `until`.
     fn victim_of(&mut self, line: usize, until: u64) -> Option<PageIndex>;
 
-    /// Pages held.
+    /// How many pages are held.
     fn len(&self) -> usize;
 
     /// Whether no page is held.

@@ -10,12 +10,12 @@ use super::{Policy, Probation};
 #[derive(Clone, Copy)]
 pub struct PolicyKind(&'static Row);
 
-/// What the workspace knows of a policy: stated beside the policy, once.
+/// The properties of a policy, stated once, beside the policy.
 #[derive(Debug)]
 pub(super) struct Row {
     /// The name that users write.
     pub name: &'static str,
-    /// An empty policy for so many frames; the second argument is the seed of what it draws.
+    /// Builds an empty policy from a number of frames and a seed.
     pub build: fn(usize, u64) -> Box<dyn Policy>,
     /// See [`PolicyKind::line`].
     pub line: fn([usize; 2], Option<usize>) -> Option<usize>,
@@ -51,28 +51,28 @@ impl PolicyKind {
         (self.0.build)(capacity, seed)
     }
 
-    /// Whether it draws its victims, so that no page is next and pages have no age.
+    /// Whether the policy draws its victims, so that no page is next and pages have no age.
     #[must_use]
     pub const fn draws(self) -> bool {
         self.0.draws
     }
 
-    /// How much of a budget it has on probation; `None` for a policy that ignores references.
+    /// How much of a budget the policy has on probation; `None` if it ignores references.
     #[must_use]
     pub const fn probation(self) -> Option<Probation> {
         self.0.probation
     }
 
-    /// The share of time that a page is not local, of a page that is accessed so many times on
-    /// average in the time that pages stay local ([`crate::reuse`] has the sources); `None` for a
-    /// policy without a formula.
+    /// The formula for the share of time that a page is not local, given how often it is accessed
+    /// on average in the time that pages stay local ([`crate::reuse`] has the sources); `None` for
+    /// a policy without a formula.
     #[must_use]
     pub const fn away(self) -> Option<fn(f64) -> f64> {
         self.0.away
     }
 
-    /// The line that the next victim is in, when all policies of this kind together have so many
-    /// pages in each; `begun` is the one in which the search for that victim has begun.
+    /// The line of the next victim, when all policies of this kind together have `sizes` pages by
+    /// line; `begun` is the line in which the search for that victim began. `None` without pages.
     #[must_use]
     pub(crate) fn line(self, sizes: [u64; 2], begun: Option<usize>) -> Option<usize> {
         (self.0.line)(sizes.map(|size| usize::try_from(size).unwrap_or(usize::MAX)), begun)
@@ -114,7 +114,7 @@ impl FromStr for PolicyKind {
     }
 }
 
-/// A name that is no policy's.
+/// A name that no policy has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no policy `{given}`: use {}", names())]
 pub struct ParsePolicyError {
@@ -122,6 +122,7 @@ pub struct ParsePolicyError {
     pub given: String,
 }
 
+// The names of all policies, as a list in a sentence.
 fn names() -> String {
     let names = PolicyKind::ALL.map(PolicyKind::name);
     match names.split_last() {

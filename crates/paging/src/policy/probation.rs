@@ -1,6 +1,6 @@
-//! How much of local memory a policy has on probation.
+//! How much of local memory a policy keeps on probation.
 
-/// How much of the budget a policy has on probation.
+/// How much of the budget a policy keeps on probation.
 ///
 /// The larger the share, the closer the order is to the one that knows every reference, and the
 /// more soft faults it costs. After every 512 fetches the share grows or shrinks by 2 % of the
@@ -18,12 +18,12 @@
 /// | 30 % in a loop, beside uniform | +0.0, −1.5, +11.5, +3.7 % | at most 1.1 % |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probation {
-    /// At first, in thousandths of the budget.
+    /// The share at first, in thousandths of the budget.
     pub initial: u32,
-    /// At least.
+    /// The least share.
     pub least: u32,
-    /// At most.
+    /// The largest share.
     pub most: u32,
-    /// Soft faults to 100 fetches.
+    /// How many soft faults to 100 fetches the share is adapted to.
     pub touches: u32,
 }

@@ -2,10 +2,10 @@
 //!
 //! # Design notes
 //!
-//! A queue is a ring of page numbers, and a table tells each page's place in it. A page that
-//! leaves early only changes the table; the ring keeps an entry that no longer agrees with the
-//! table and is skipped when its turn comes; a ring with too many of those is rebuilt, at constant
-//! cost per page that left.
+//! A queue is a ring of page numbers, and a table has each page's place in it. A page that leaves
+//! early only changes the table; the ring keeps an entry that no longer agrees with the table and
+//! is skipped when its turn comes; a ring with too many of those is rebuilt, at constant cost per
+//! page that left.
 //!
 //! Lists linked through the table would need no stale entries, but each step to the next page
 //! waits for memory, and the links take twice the room. With a million random pages they were
@@ -54,7 +54,7 @@ impl Places {
         (self.words.get(page) & QUEUE_MASK) as u8
     }
 
-    // Whether the page of an entry is where `place` says.
+    // Whether the table has the page of an entry at `place`.
     fn has(&self, entry: Entry, place: u32) -> bool {
         self.words.get(entry.page()) & !NOTE_MASK == place
     }
@@ -102,7 +102,7 @@ impl Queue {
         Self { id, ring: VecDeque::new(), stamps: Stamps::default(), first: 0, len: 0 }
     }
 
-    /// Draws from `stamps` from now on.
+    /// Takes stamps from `stamps` from now on.
     pub(crate) fn follow(&mut self, stamps: &Stamps) {
         self.stamps = stamps.clone();
     }
@@ -142,12 +142,12 @@ impl Queue {
         None
     }
 
-    /// Removes and returns the first page, with its note.
+    /// Removes and returns the first page, with its note; `None` if the queue is empty.
     pub(crate) fn pop_front(&mut self, places: &mut Places) -> Option<(PageIndex, u8)> {
         self.pop_until(places, u64::MAX)
     }
 
-    /// As [`pop_front`](Self::pop_front), unless the page came after `until`.
+    /// As [`pop_front`](Self::pop_front), but `None` if the page came after `until`.
     pub(crate) fn pop_until(&mut self, places: &mut Places, until: u64) -> Option<(PageIndex, u8)> {
         while let Some(&entry) = self.ring.front() {
             let place = self.place(0);
@@ -188,7 +188,7 @@ impl Queue {
         *entry = Entry::new(new, entry.stamp());
     }
 
-    /// Whether `page` is the last of this queue; if so, it counts as having come now.
+    /// Gives `page` a new stamp if it is the last of this queue. Returns whether it is.
     pub(crate) fn renew_last(&mut self, places: &Places, page: PageIndex) -> bool {
         let last = self.ring.len().checked_sub(1);
         let is_last = last.is_some_and(|last| places.has(Entry::new(page, 0), self.place(last)));
@@ -213,7 +213,7 @@ impl Queue {
         self.ring = kept;
     }
 
-    /// What the table says of the page at `position` of the ring, without the note.
+    /// The table's word for the page at `position` of the ring, without the note.
     fn place(&self, position: usize) -> u32 {
         #[expect(clippy::cast_possible_truncation, reason = "a ring has fewer than 2²⁸ entries")]
         let sequence = self.first.wrapping_add(position as u32);

@@ -1,4 +1,4 @@
-//! Uniformly random.
+//! RANDOM: uniformly random victims.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ pub struct Random {
     pages: Vec<PageIndex>,
     // Where in `pages` a page is, plus one; zero if it is not.
     position: PageMap<u32>,
-    // Pages that were drawn and stayed: a reference does not undo the draw.
+    // Pages that were drawn and referenced: the draw still counts.
     drawn: VecDeque<(PageIndex, u64)>,
     stamps: Stamps,
     rng: Pcg32,
@@ -56,6 +56,7 @@ impl Random {
         *self.position.slot(page) = u32::try_from(position + 1).unwrap_or(u32::MAX);
     }
 
+    // Removes and returns the page at `position`.
     fn take(&mut self, position: usize) -> PageIndex {
         let page = self.pages.swap_remove(position);
         *self.position.slot(page) = 0;
@@ -84,7 +85,7 @@ impl Policy for Random {
 
     fn touch(&mut self, _page: PageIndex) {}
 
-    /// It is the next to be given up still.
+    /// The page is still the next to be given up.
     fn restore(&mut self, page: PageIndex) {
         self.insert(page);
         self.drawn.push_back((page, self.stamps.newest()));
@@ -118,7 +119,7 @@ impl Policy for Random {
         [self.drawn.front().map(|&(_, stamp)| stamp), None]
     }
 
-    /// Whatever `until` says, for those that were not drawn have no age.
+    /// Ignores `until`: pages that were not drawn have no age.
     fn victim_of(&mut self, _line: usize, _until: u64) -> Option<PageIndex> {
         if let Some((page, _)) = self.drawn.pop_front() {
             let position = self.position_of(page)?;

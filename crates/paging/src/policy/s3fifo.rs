@@ -90,8 +90,8 @@ impl S3Fifo {
         }
     }
 
-    /// The queue to look in, 0 for the small one, with so many pages in each; `begun` is the one
-    /// in which the search for a victim has begun. None without pages.
+    /// The queue of the next victim, 0 for the small one, with `small` and `main` pages in them;
+    /// `begun` is the one in which the search began. `None` without pages.
     pub(super) fn line([small, main]: [usize; 2], begun: Option<usize>) -> Option<usize> {
         // Algorithm 1 finds a victim before the newcomer is in the small queue; here it may be in
         // it already, and must not be given up while there is anything else.

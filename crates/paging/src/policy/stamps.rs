@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The numbers that pages draw when they come to a queue: who has a lower one came before.
+/// The numbers that pages get when they enter a queue: a lower one is older.
 ///
-/// Policies that draw from the same stamps are one, if the page with the lowest is the first to go.
-/// Clones draw from the same.
+/// Policies with the same stamps act as one, if the page with the lowest stamp is the first to go.
+/// Clones share their stamps.
 #[derive(Clone, Debug)]
 pub struct Stamps {
     counters: Arc<Counters>,
@@ -19,13 +19,13 @@ struct Counters {
 }
 
 impl Stamps {
-    /// Bits of a stamp. A million pages a second draw them for 19 hours to either end; from then
-    /// on what is drawn is all of one age, and processes take turns by their slots.
+    /// Bits of a stamp. At a million pages a second they last for 19 hours in either direction;
+    /// after that all new stamps are equal, and processes take turns by their slots.
     pub(crate) const BITS: u32 = 37;
     const FIRST: u64 = 1 << (Self::BITS - 1);
     const LAST: u64 = (1 << Self::BITS) - 1;
 
-    /// That of a page which comes last.
+    /// A stamp newer than all others.
     pub(crate) fn newest(&self) -> u64 {
         let newest = &self.counters.newest;
         let stamp = (newest.load(Ordering::Relaxed) + 1).min(Self::LAST);
@@ -33,7 +33,7 @@ impl Stamps {
         stamp
     }
 
-    /// That of a page which goes before all others.
+    /// A stamp older than all others.
     pub(crate) fn oldest(&self) -> u64 {
         let oldest = &self.counters.oldest;
         let stamp = oldest.load(Ordering::Relaxed).saturating_sub(1);

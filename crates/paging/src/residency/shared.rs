@@ -6,7 +6,8 @@ use crate::page::PageIndex;
 use crate::probation::Room;
 
 impl Residency {
-    /// What there is to give. From one that `is_stuck` nothing more is unmapped for now.
+    /// The pages that can be given up. Of a process that `is_stuck` no further page can be
+    /// unmapped.
     pub fn front(&mut self, is_stuck: bool) -> Front {
         let probation = self.probation.head(&self.probation_places);
         if is_stuck {
@@ -22,18 +23,18 @@ impl Residency {
         }
     }
 
-    /// Active pages, by line of the policy.
+    /// How many pages are active, by line of the policy.
     pub(crate) fn active(&self) -> [u64; 2] {
         self.policy.sizes().map(|pages| pages as u64)
     }
 
-    /// How many pages are to go on probation in the budget, whose residencies have so many active
-    /// and waiting pages.
+    /// How many pages are to go on probation in the budget, whose residencies together have
+    /// `active` and `waiting` pages.
     pub(crate) fn wanted(&self, room: Room, active: u64, waiting: u64) -> u64 {
         self.common.share.wanted(room, active, waiting)
     }
 
-    /// Puts the next active page of a line of the policy on probation, if it is no newer than
+    /// Puts the next active page of a line of the policy on probation; `None` if it is newer than
     /// `until`.
     pub(crate) fn probe_next(&mut self, line: usize, until: u64) -> Option<PageIndex> {
         let page = self.policy.victim_of(line, until)?;
@@ -41,8 +42,8 @@ impl Residency {
         Some(page)
     }
 
-    /// Puts the page longest on probation in order of leaving, if it is unmapped and has been there
-    /// since `until` at the latest.
+    /// Moves the page longest on probation into the order of leaving; `None` if it is not unmapped,
+    /// or newer than `until`.
     pub(crate) fn leave_next(&mut self, until: u64) -> Option<PageIndex> {
         let (stamp, note) = self.probation.head(&self.probation_places)?;
         if note != UNMAPPED || stamp > until {
@@ -54,7 +55,7 @@ impl Residency {
         Some(page)
     }
 
-    /// Since when the page that leaves next is on probation, and whether it is unmapped.
+    /// The stamp of the page that leaves next, and whether it is unmapped; `None` without pages.
     pub(crate) fn next_to_leave(&mut self) -> Option<(u64, bool)> {
         let head = self.probation.head(&self.probation_places);
         head.map(|(stamp, note)| (stamp, note == UNMAPPED))

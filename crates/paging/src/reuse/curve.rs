@@ -1,6 +1,6 @@
 use super::hash::ByPage;
 
-/// Stack distances, counted.
+/// A histogram of stack distances.
 #[derive(Debug, Default)]
 pub struct Distances {
     counts: ByPage<f64>,
@@ -12,20 +12,22 @@ pub struct Distances {
 /// Never rises with frames, as LRU's does not.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curve {
-    // Ascending by frames: with so many and more, up to the next point, so many accesses hit.
+    // Ascending by frames: with this many frames and more, up to the next point, this many accesses
+    // hit.
     hits: Vec<(u64, f64)>,
     accesses: f64,
     first_touches: f64,
 }
 
 impl Distances {
-    /// None yet.
+    /// An empty histogram.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Counts an access that stands for `weight` accesses; `None` is a first one.
+    /// Counts an access that stands for `weight` accesses; a `distance` of `None` is a first
+    /// access.
     pub fn add(&mut self, distance: Option<u64>, weight: f64) {
         match distance {
             Some(distance) => *self.counts.entry(distance).or_default() += weight,
@@ -33,7 +35,7 @@ impl Distances {
         }
     }
 
-    /// The curve of all that was counted.
+    /// The curve of all counted accesses.
     #[must_use]
     pub fn curve(&self) -> Curve {
         let mut hits: Vec<_> =
@@ -60,8 +62,8 @@ impl Curve {
         (1.0 - self.hits(frames) / self.accesses).clamp(0.0, 1.0)
     }
 
-    /// The share of accesses that find their page in far memory with `frames` frames: misses but
-    /// for first touches, whose pages are nowhere yet.
+    /// The share of accesses that find their page in far memory with `frames` frames: misses
+    /// without first touches.
     #[must_use]
     pub fn fetch_ratio(&self, frames: u64) -> f64 {
         if self.accesses <= 0.0 {
@@ -70,24 +72,25 @@ impl Curve {
         (self.miss_ratio(frames) - self.first_touches / self.accesses).clamp(0.0, 1.0)
     }
 
-    /// Accesses the curve stands for.
+    /// How many accesses the curve stands for.
     #[must_use]
     pub fn accesses(&self) -> f64 {
         self.accesses
     }
 
-    /// The pages it stands for: each is touched first once.
+    /// How many pages the curve stands for: each is touched first once.
     #[must_use]
     pub fn pages(&self) -> f64 {
         self.first_touches
     }
 
-    /// The number of frames from which on only first touches miss.
+    /// The least number of frames with which only first touches miss.
     #[must_use]
     pub fn frames_max(&self) -> u64 {
         self.hits.last().map_or(0, |&(frames, _)| frames)
     }
 
+    // How many accesses hit with `frames` frames.
     fn hits(&self, frames: u64) -> f64 {
         let after = self.hits.partition_point(|&(least, _)| least <= frames);
         after.checked_sub(1).map_or(0.0, |last| self.hits[last].1)

@@ -6,7 +6,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// A map by page whose hash is the same in every run.
 pub(super) type ByPage<T> = HashMap<u64, T, BuildHasherDefault<PageHasher>>;
 
-/// Hashes numbers alone.
+/// Hashes page numbers.
 #[derive(Debug, Default)]
 pub(super) struct PageHasher(u64);
 

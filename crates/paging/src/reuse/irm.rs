@@ -24,8 +24,8 @@ pub struct Popularity {
 }
 
 impl Popularity {
-    /// Pages by how often each is accessed, in any unit; pages that never are do not count. Each
-    /// stands for `scale` such pages: 1, or the pages for each that was sampled.
+    /// The popularity of pages from how often each is accessed, in any unit; pages without accesses
+    /// do not count. Each stands for `scale` such pages: 1, or the pages for each that was sampled.
     #[must_use]
     pub fn new(accesses: impl IntoIterator<Item = f64>, scale: f64) -> Self {
         let mut counts: Vec<f64> = accesses.into_iter().filter(|&count| count > 0.0).collect();
@@ -36,7 +36,7 @@ impl Popularity {
         Self { classes, pages: counts.len() as f64 * scale }
     }
 
-    /// The pages there are.
+    /// How many pages there are.
     #[must_use]
     pub fn pages(&self) -> f64 {
         self.pages
@@ -46,7 +46,7 @@ impl Popularity {
     /// `None` for a policy without a formula.
     #[must_use]
     pub fn miss_ratio(&self, policy: PolicyKind, frames: u64) -> Option<f64> {
-        // By pT: the share of the time that a page is not local.
+        // The share of the time that a page is not local, as a function of pT.
         let away = policy.away()?;
         let frames = frames as f64;
         if frames >= self.pages {

@@ -1,8 +1,8 @@
 //! A policy's miss ratios by small models of its memory (Waldspurger et al., USENIX ATC'17).
 //!
-//! A sample of the pages at rate R meets memories of R times the frames: what is true of all pages
-//! is true of the sample, for any policy, also where no formula is known and where more frames miss
-//! more often. The correction is that of [`Shards`](super::Shards).
+//! A sample of the pages at rate R is run through memories of R times the frames: what holds for
+//! all pages holds for the sample, for any policy, also where no formula is known and where more
+//! frames miss more often. The correction is that of [`Shards`](super::Shards).
 
 use super::hash::ByPage;
 use super::sample::Sample;
@@ -10,16 +10,16 @@ use crate::frames::Frames;
 use crate::page::PageIndex;
 use crate::policy::PolicyKind;
 
-/// What is sampled and modelled.
+/// Settings of the sample and the models.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MiniConfig {
     /// The share of pages: above 0, at most 1.
     pub rate: f64,
     /// The policy of every memory.
     pub policy: PolicyKind,
-    /// The numbers of frames, each at least one, for which there is to be an answer.
+    /// The numbers of frames to model, each at least one.
     pub frames: Vec<u64>,
-    /// Of the sample and of the policy.
+    /// Seed of the sample and of the policy.
     pub seed: u64,
 }
 
@@ -35,7 +35,7 @@ pub struct Mini {
 }
 
 impl Mini {
-    /// Nothing accessed yet.
+    /// Models without accesses.
     ///
     /// # Panics
     /// If the rate is not above 0 and at most 1.
@@ -71,10 +71,10 @@ impl Mini {
         }
     }
 
-    /// Frames, as configured, and the share of accesses that miss with so many, first touches
+    /// The configured numbers of frames, each with the share of accesses that miss, first touches
     /// included.
     pub fn miss_ratios(&self) -> impl Iterator<Item = (u64, f64)> {
-        // Accesses that a sample of its share has.
+        // How many accesses a sample of this rate is expected to have.
         let expected = self.accesses as f64 * self.sample.rate();
         let ratio = move |memory: &Frames| {
             if expected > 0.0 { (memory.fault_count() as f64 / expected).min(1.0) } else { 1.0 }

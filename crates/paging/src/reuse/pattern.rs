@@ -1,28 +1,28 @@
-//! What a program does around a touch, as far as a sample of its pages tells.
+//! What a program does around a touch, as a sample of its pages shows.
 
 use std::collections::BTreeMap;
 
 use super::touches::{TouchKind, Touches};
 use crate::page::PageIndex;
 
-/// Of one touch.
+/// The pattern of one touch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Pattern {
-    /// It begins a time in which its page is used again and again, until its next touch.
+    /// The page is used again and again from this touch to the next.
     pub(super) hot: bool,
-    /// The neighbour of its page was touched just before: somebody reads on in order.
+    /// The neighbouring page was touched just before: a thread reads in order.
     pub(super) in_order: bool,
 }
 
-/// A page is touched as soon as that can be seen if it is within so many times the number of
-/// touches that it stayed mapped for.
+/// A page counts as touched again at once if that is within so many times the number of touches for
+/// which it stayed mapped.
 const SOON: f64 = 1.2;
-/// Touches are just before another if they are among so many: as many can read in order at once.
+/// So many touches count as just before another: as many threads can read in order at once.
 const JUST: usize = 8;
 
-/// Of every touch.
+/// The patterns of all touches.
 ///
-/// As long as a page is mapped its touches are not seen. If the next one comes as soon as it can be
+/// While a page is mapped its touches are not seen. If the next one comes as soon as it can be
 /// seen, there were others before. The neighbour of a page is the one before it in the sample,
 /// wherever that is.
 pub(super) fn of(touches: &Touches) -> Vec<Pattern> {

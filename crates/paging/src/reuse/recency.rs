@@ -1,9 +1,9 @@
 use super::hash::ByPage;
 
-/// Pages in the order of their last access, and how deep in it each one is.
+/// Pages in the order of their last access, with stack distances.
 ///
-/// The memory is that of the pages, not of the stream: when the tree is full, the pages in it move
-/// together.
+/// It needs memory for the pages, not for the stream: when the tree is full, the pages in it are
+/// compacted.
 #[derive(Debug, Default)]
 pub struct Recency {
     // Where each page was accessed last, as a position in the tree.
@@ -18,13 +18,13 @@ pub struct Recency {
 const POSITIONS_MIN: usize = 1024;
 
 impl Recency {
-    /// Nothing was accessed.
+    /// An order without pages.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Different pages accessed and not removed.
+    /// How many different pages were accessed and not removed.
     #[must_use]
     pub fn len(&self) -> usize {
         self.positions.len()
@@ -36,7 +36,7 @@ impl Recency {
         self.positions.is_empty()
     }
 
-    /// Accesses `page` and answers its stack distance (Mattson et al. 1970): how many different
+    /// Accesses `page` and returns its stack distance (Mattson et al. 1970): how many different
     /// pages were accessed since its last access, itself included; `None` for a first access.
     pub fn access(&mut self, page: u64) -> Option<usize> {
         if self.pages.len() == self.sums.len() {
@@ -63,7 +63,7 @@ impl Recency {
         position.is_some()
     }
 
-    /// Makes room for as many accesses as there are pages, by forgetting positions that are no
+    /// Makes room for as many accesses as there are pages, by dropping positions that are not a
     /// page's last.
     fn compact(&mut self) {
         let old = std::mem::take(&mut self.pages);
@@ -82,6 +82,7 @@ impl Recency {
         }
     }
 
+    // Adds `change` to the count at `position` of the tree.
     fn add(&mut self, position: usize, change: i32) {
         let mut at = position;
         while let Some(sum) = self.sums.get_mut(at) {
@@ -90,7 +91,7 @@ impl Recency {
         }
     }
 
-    /// Pages whose last access was before that at `end`.
+    /// How many pages have their last access before position `end`.
     fn before(&self, end: usize) -> usize {
         let mut sum = 0;
         let mut at = end;

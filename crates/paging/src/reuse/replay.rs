@@ -1,12 +1,11 @@
-//! What a program would have fetched with less local memory, from what was seen of a sample of its
-//! pages.
+//! What a program would have fetched with less local memory, estimated from a sample of its pages.
 //!
-//! The sample meets the engine's own residency and policy, with its probation, batches and the way
-//! it tells dirty pages from clean ones, but with the sample's share of the frames (Waldspurger et
-//! al., USENIX ATC'17): what is true of all pages is true of the sample. The share is that of the
-//! first touches that were sampled, which is known exactly, and not the share that was meant to be:
-//! the correction of SHARDS, for pages in place of accesses. Where the sample was halved, so is the
-//! memory, and half of its pages leave it.
+//! The sample is run through the engine's own residency and policy, with its probation, batches and
+//! the way it tells dirty pages from clean ones, but with the sample's share of the frames
+//! (Waldspurger et al., USENIX ATC'17): what holds for all pages holds for the sample. The share is
+//! that of the first touches that were sampled, which is known exactly, and not the share that was
+//! intended: the correction of SHARDS, for pages in place of accesses. Where the sample was halved,
+//! so is the memory, and half of its pages leave it.
 //!
 //! Batches, probation and dirty pages are thus what they are in a run. Nothing is fitted to a
 //! program.
@@ -26,30 +25,30 @@ use crate::residency::{Admission, PageState, Residency, ResidencyConfig};
 /// Local memory, as a run would have it.
 #[derive(Debug, Clone, Copy)]
 pub struct Memory {
-    /// In which order pages become remote.
+    /// Decides which page leaves next.
     pub policy: PolicyKind,
     /// Local memory of each process, or of all together.
     pub local: LocalSize,
-    /// Whether all processes share it; who has most of it gives some up then.
+    /// Whether all processes share the memory; the one with most of it then gives pages up.
     pub shared: bool,
-    /// What a share is a share of; `None` for the memory in use at each moment.
+    /// The memory that a fraction relates to; `None` for the memory in use at each moment.
     pub of: Option<Bytes>,
-    /// The fewest pages a share may come to.
+    /// The least number of pages for a fraction.
     pub least: Pages,
-    /// Pages that are evicted at a time from a budget of so many.
+    /// How many pages are evicted at a time, from the pages of the budget.
     pub batch: fn(u64) -> u64,
-    /// Processors that wait for fetches at a time.
+    /// How many processors wait for fetches at a time.
     pub processors: u32,
-    /// Of every random choice.
+    /// Seed of every random choice.
     pub seed: u64,
 }
 
-/// What the whole program would have done, as far as the sample tells.
+/// Counts for the whole program, estimated from the sample.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Replayed {
     /// Touches of remote pages.
     pub fetches: f64,
-    /// By how much those may differ from what all pages would have told: a standard deviation.
+    /// The standard deviation of `fetches`, from sampling.
     pub fetches_deviation: f64,
     /// Fetches that waited one after another: all of them, unless threads fetch at the same time.
     pub in_turn: f64,
@@ -61,19 +60,19 @@ pub struct Replayed {
     pub evictions: f64,
     /// Of those, the dirty ones.
     pub write_backs: f64,
-    /// Times that pages became remote: as many at a time as the engine evicts together.
+    /// How many batches of pages became remote, each as large as the engine evicts together.
     pub batches: f64,
-    /// Dirty pages that became remote while there were fetches they were in the way of.
+    /// Dirty pages that became remote while fetches waited for the link.
     pub contested: f64,
-    /// Touches that were seen, first ones aside.
+    /// Touches that were seen, without first ones.
     pub touches: f64,
     /// The most pages in use at once, all processes together.
     pub pages_peak: f64,
 }
 
-/// The run is cut into so many pieces of the same length to see which threads fetch together.
+/// The run is cut into so many pieces of the same length, to see which threads fetch together.
 const SLICES: u64 = 200;
-/// Pages are dealt to so many groups to see how far the sample can be trusted.
+/// Pages are split into so many groups, to estimate the sampling error.
 const GROUPS: usize = 16;
 
 /// Replays `touches`, whose first touches stand for `first_touches`, in `memory`.
@@ -106,7 +105,7 @@ pub fn replay(touches: &Touches, first_touches: u64, memory: &Memory) -> Replaye
 /// All processes.
 struct Machine {
     memory: Memory,
-    // Pages for which each one stands.
+    // How many pages each sampled page stands for.
     scale: f64,
     processes: BTreeMap<usize, Process>,
     // Of all pages.
@@ -133,12 +132,12 @@ struct Process {
     together: u64,
 }
 
-/// What the engine knows of a page.
+/// The engine's state of a page.
 #[derive(Debug, Clone, Copy, Default)]
 struct Page {
     live: bool,
     dirty: bool,
-    // As the engine has them: it counts as dirty when it comes back; a write brought it here.
+    // As in the engine's words: the page counts as dirty when it comes back; a write fetched it.
     untracked: bool,
     write_fetched: bool,
     // Used all the time until its next touch.
@@ -162,7 +161,7 @@ impl Machine {
         }
     }
 
-    /// What the other processes have of the memory of this one.
+    /// How many pages of a shared memory the other processes have.
     fn others(&self, slot: usize) -> u64 {
         if !self.memory.shared {
             return 0;
@@ -170,7 +169,7 @@ impl Machine {
         self.resident - self.processes.get(&slot).map_or(0, Process::resident)
     }
 
-    /// The process with most local memory, where they share it.
+    /// The process with most local memory, if it is shared; else `slot`.
     fn fullest(&self, slot: usize) -> usize {
         if !self.memory.shared {
             return slot;
@@ -179,8 +178,8 @@ impl Machine {
         self.processes.iter().max_by_key(by_resident).map_or(slot, |(&slot, _)| slot)
     }
 
-    /// Makes room after a touch in `slot`, which has had `before` pages; answers the groups of
-    /// those that come back at once.
+    /// Makes room after a touch in `slot`, which had `before` resident pages. Returns the groups of
+    /// the pages that are fetched again at once.
     fn make_room(&mut self, slot: usize, before: u64) -> Vec<usize> {
         let now = self.processes.get(&slot).map_or(0, Process::resident);
         self.resident = self.resident - before + now;
@@ -196,7 +195,7 @@ impl Machine {
         back
     }
 
-    /// From here on the sample is another: each of its pages stands for so many.
+    /// Changes to a smaller sample, each of whose pages stands for `scale` pages.
     fn enter(&mut self, sample: &Sample, scale: f64) {
         self.scale = scale;
         for (&slot, process) in &mut self.processes {
@@ -212,6 +211,7 @@ impl Machine {
         }
     }
 
+    // Replays one touch.
     fn take(&mut self, touch: &Touch, pattern: Pattern) {
         let others = self.others(touch.slot);
         let (memory, scale) = (&self.memory, self.scale);
@@ -268,6 +268,7 @@ impl Machine {
         }
     }
 
+    // Adds up the fetches and write-backs of one slice of time.
     fn end_slice(&mut self) {
         let all: f64 = self.by_thread.values().sum();
         let most = self.by_thread.values().copied().fold(0.0, f64::max);
@@ -282,12 +283,12 @@ impl Machine {
         self.firsts = 0.0;
     }
 
-    /// What is not known of one part is not known of the next either: deviations add up.
+    /// Adds the deviation of one part. Errors of parts are not independent, so they add up.
     fn end_part(&mut self) {
         let groups = std::mem::replace(&mut self.groups, [0.0; GROUPS]);
         let mean = groups.iter().sum::<f64>() / GROUPS as f64;
         let squares: f64 = groups.iter().map(|group| (group - mean).powi(2)).sum();
-        // Of the whole sum; and a sample of everything is certain.
+        // Variance of the whole sum; a sample of all pages has none.
         let variance = squares * GROUPS as f64 / (GROUPS - 1) as f64 * (1.0 - 1.0 / self.scale);
         self.counts.fetches_deviation += variance.sqrt() * self.scale;
     }
@@ -307,6 +308,7 @@ impl Process {
         Self { residency, numbers, pages, live: 0, target: u64::MAX, together: 1 }
     }
 
+    // The number of a sampled page, in order of appearance.
     fn number(&mut self, page: PageIndex) -> u32 {
         let next = u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
         let number = *self.numbers.entry(page.get().into()).or_insert(next);
@@ -317,7 +319,7 @@ impl Process {
         number
     }
 
-    /// Only pages of a sample stay; answers how many have left.
+    /// Removes pages that are no longer in the sample. Returns how many.
     fn leave(&mut self, stays: impl Fn(PageIndex) -> bool) -> u64 {
         let gone = |(&page, &number): (&u64, &u32)| {
             let stays = PageIndex::try_from(page).is_ok_and(&stays);
@@ -337,8 +339,8 @@ impl Process {
         self.residency.resident().get()
     }
 
-    /// The sample's share of the budget, which follows the memory in use, but for the pages that
-    /// `others` have of it.
+    /// Sets the budget to the sample's share of the limit, which follows the memory in use, without
+    /// the pages that `others` have of it.
     fn resize(&mut self, memory: &Memory, scale: f64, others: u64) {
         let limit = match (memory.local, memory.of) {
             (LocalSize::Bytes(bytes), _) => Pages::from_bytes_floor(bytes),
@@ -360,7 +362,7 @@ impl Process {
 
     /// Makes room, as the engine does after a fault.
     ///
-    /// What is used all the time comes back at once: answers the groups of those pages.
+    /// Pages that are used all the time are fetched again at once. Returns their groups.
     fn restore(&mut self, scale: f64, counts: &mut Replayed) -> Vec<usize> {
         let resident = self.resident();
         let (mut victims, mut back) = (Vec::new(), Vec::new());

@@ -7,11 +7,11 @@ pub(super) struct Sample {
     salt: u64,
 }
 
-/// Hashes are below it: the precision a double keeps.
+/// Hashes are below this number: the precision of a double.
 const HASHES: u64 = 1 << 53;
 
 impl Sample {
-    /// A share of all pages; another seed samples others.
+    /// A sample of the share `rate` of all pages, which depends on `seed`.
     ///
     /// # Panics
     /// If the share is not above 0 and at most 1.
@@ -22,7 +22,7 @@ impl Sample {
         Self { threshold: threshold.max(1), salt: mixed(seed) }
     }
 
-    /// The hash of a page that is sampled.
+    /// The hash of a page; `None` if the page is not sampled.
     pub(super) fn hash(&self, page: u64) -> Option<u64> {
         let hash = mixed(page ^ self.salt) % HASHES;
         (hash < self.threshold).then_some(hash)
@@ -33,12 +33,12 @@ impl Sample {
         self.threshold as f64 / HASHES as f64
     }
 
-    /// Samples `highest` and hashes above it no longer.
+    /// Stops sampling pages with hashes of `highest` and above.
     pub(super) fn lower(&mut self, highest: u64) {
         self.threshold = highest;
     }
 
-    /// Samples half as many pages from now on, all of them sampled before.
+    /// Halves the sample: all that stay were sampled before.
     pub(super) fn halve(&mut self) {
         self.threshold = (self.threshold / 2).max(1);
     }

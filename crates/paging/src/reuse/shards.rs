@@ -1,16 +1,17 @@
 //! Spatially hashed sampling (Waldspurger et al., FAST'15).
 //!
-//! Between two accesses to a sampled page a share R of the other pages is sampled, so what is
-//! counted there divided by R is what there was. The sampled pages may have more or fewer accesses
-//! than their share; the correction ("SHARDS-adj", §4.1 there) counts the difference as accesses
-//! at the shortest distance, for it is the most popular pages that are missing or too many.
+//! Between two accesses to a sampled page a share R of the other pages is sampled, so the count of
+//! those divided by R estimates the stack distance. The sampled pages may have more or fewer
+//! accesses than their share; the correction ("SHARDS-adj", §4.1 there) counts the difference as
+//! accesses at the shortest distance, for it is the most popular pages that are missing or too
+//! many.
 
 use std::collections::BTreeSet;
 
 use super::sample::Sample;
 use super::{Curve, Distances, Recency};
 
-/// What is sampled.
+/// Settings of the sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ShardsConfig {
     /// The share of pages to begin with: above 0, at most 1.
@@ -39,7 +40,7 @@ pub struct Shards {
 }
 
 impl Shards {
-    /// Nothing accessed yet.
+    /// A sample without accesses.
     ///
     /// # Panics
     /// If the rate is not above 0 and at most 1, or no page may be kept.
@@ -65,7 +66,7 @@ impl Shards {
         };
         let scale = 1.0 / self.sample.rate();
         let distance = self.recency.access(page);
-        // The page itself was there for certain; the others are a sample.
+        // The page itself is certain to be there; the others are a sample.
         let scaled = distance.map(|distance| {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rounded")]
             let others = ((distance - 1) as f64 * scale).round() as u64;
@@ -87,7 +88,7 @@ impl Shards {
         self.sample.rate()
     }
 
-    /// Pages kept track of.
+    /// How many pages are tracked.
     #[must_use]
     pub fn pages(&self) -> usize {
         self.recency.len()
@@ -102,8 +103,7 @@ impl Shards {
         self.distances.curve()
     }
 
-    /// Lowers the share to what is below the highest hash until at most `most` pages are sampled.
-    /// What was counted before keeps its weight: as much as it stood for then.
+    /// Lowers the share until at most `most` pages are sampled. Earlier counts keep their weight.
     fn shrink(&mut self, most: usize) {
         while self.recency.len() > most
             && let Some(&(highest, _)) = self.by_hash.last()

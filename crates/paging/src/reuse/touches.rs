@@ -5,16 +5,15 @@
 //! ```
 //!
 //! A page that is mapped can be touched unseen. So of the sampled pages (SHARDS: by hash) only the
-//! last few that were touched are mapped, and the others are watched: unmapped, so that the next
-//! touch is a fault. Touches of a page in the window are not seen: it is like a small memory in
-//! front of the one that is modelled, and what is read off the touches holds for memories larger
-//! than it.
+//! last few that were touched are mapped (the window), and the others are watched: unmapped, so
+//! that the next touch is a fault. Touches in the window are not seen: it is like a small memory in
+//! front of the one that is modelled, and results hold for memories larger than it.
 //!
-//! Three things are bounded. There are at most so many pages in the sample: beyond that half of
-//! them are watched no longer, and what they did until then is a part of its own, in which each
-//! page of the sample stands for fewer others. Touches are seen at a limited rate: beyond it the
-//! window grows, and half of the pages go, too, as long as many are left. There are at most so many
-//! touches in memory: beyond that half of the pages are forgotten with all they did.
+//! Three things are bounded. Pages in the sample: beyond the bound half of them are no longer
+//! watched, and their touches until then are a part of their own, in which each page of the sample
+//! stands for fewer others. The rate of touches: beyond it the window grows, and half of the pages
+//! go, too, as long as many are left. Touches in memory: beyond the bound half of the pages are
+//! forgotten with all their touches.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -24,13 +23,13 @@ use crate::page::PageIndex;
 /// Bounds of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SamplerConfig {
-    /// Pages in the sample at a time, at most.
+    /// Most pages in the sample at a time.
     pub pages_max: usize,
-    /// Fewer are not left behind to see fewer touches.
+    /// The sample is not halved below this to reduce the rate of touches.
     pub pages_min: usize,
-    /// Touches that are kept, at most.
+    /// Most touches in memory.
     pub touches_max: usize,
-    /// Touches that are seen in a second, about.
+    /// About how many touches are seen in a second.
     pub per_second: u64,
     /// One in so many pages of the sample is in the window.
     pub window: usize,
@@ -44,11 +43,11 @@ pub struct SamplerConfig {
 /// What happened to a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TouchKind {
-    /// It was touched for the first time.
+    /// The page was touched for the first time.
     First,
-    /// It was touched again after others had been.
+    /// The page was touched again after others had been.
     Again,
-    /// The program gave it back.
+    /// The program freed the page.
     Freed,
 }
 
@@ -65,37 +64,37 @@ pub struct Touch {
     pub tid: u32,
     /// What happened.
     pub kind: TouchKind,
-    /// Whether it was written to, then or while it was mapped.
+    /// Whether the page was written to, then or while it was mapped.
     pub write: bool,
 }
 
-/// What was seen of a sample, in order of time.
+/// The touches of a sample, in order of time.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Touches {
     /// The share of pages in the sample, at the end.
     pub rate: f64,
-    /// What decides which pages those are.
+    /// The seed of the sample.
     pub seed: u64,
-    /// What was seen while there were more pages in the sample, in order.
+    /// Earlier parts of the run, with larger samples, in order.
     pub earlier: Vec<Part>,
-    /// Pages that are mapped at a time, on average, as a share of the pages in use: with less local
-    /// memory than that, less is seen than would be fetched.
+    /// The average share of pages in use that are mapped at a time: results do not hold for less
+    /// local memory than that.
     pub blind_share: f64,
-    /// Faults that the sample cost, of pages that are in it no longer, too.
+    /// How many faults the sample cost, including pages that have left it.
     pub soft_count: u64,
     /// What happened.
     pub events: Vec<Touch>,
 }
 
-/// Events during which the sample was the same.
+/// A stretch of events with one sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Part {
-    /// Its events come before the one of this number, and after those of the part before.
+    /// The number of the first event behind this part.
     pub end: usize,
     /// The share of pages in the sample.
     pub rate: f64,
-    /// Pages for which each of those stands: by the share of first touches that was in the sample,
-    /// which is known exactly, and not by the share that was meant to be.
+    /// How many pages each sampled page stands for: by the share of first touches that was in the
+    /// sample, which is known exactly, and not by the share that was intended.
     pub scale: f64,
 }
 
@@ -109,7 +108,7 @@ pub struct Due {
     touch: usize,
 }
 
-/// Takes touches of a running program and says which pages are to be watched.
+/// Records touches of a running program and says which pages are to be watched.
 #[derive(Debug)]
 pub struct Sampler {
     config: SamplerConfig,
@@ -123,7 +122,7 @@ pub struct Sampler {
     first_count: u64,
     sampled_first_count: u64,
     soft_count: u64,
-    // Pages that may be watched again now, and when that was reckoned.
+    // How many pages may be watched again now, and when that was computed.
     allowance: f64,
     reckoned_ns: u64,
     halved_ns: u64,
@@ -132,15 +131,16 @@ pub struct Sampler {
     seen_count: u64,
 }
 
-/// At most so much time's worth of touches is seen at once, in seconds.
+/// The allowance is at most the touches of so many seconds.
 const BURST: f64 = 0.02;
-/// Half of the pages go at most once in so many nanoseconds: it takes a while to tell.
+/// The sample is halved at most once in so many nanoseconds, because the effect takes a while to
+/// show.
 const PATIENCE_NS: u64 = 10_000_000;
 
 impl SamplerConfig {
-    /// Bounds that keep the cost to a fifth of a program's time or two, to less if it uses its
-    /// memory a part at a time, and to a hundred megabytes. Of memories that are smaller than a
-    /// tenth little is said.
+    /// Bounds that keep the cost to 20 to 40 % of a program's time, to less if it uses its memory a
+    /// part at a time, and to a hundred megabytes. Memories of less than a tenth are not covered
+    /// well.
     ///
     /// The window decides what that costs: most touches are of pages that were touched shortly
     /// before, and of those only the ones outside of it cost anything.
@@ -159,7 +159,7 @@ impl SamplerConfig {
 }
 
 impl Sampler {
-    /// Nothing was touched yet, and every page is in the sample.
+    /// A sampler without touches; every page is in the sample.
     #[must_use]
     pub fn new(config: SamplerConfig) -> Self {
         Self {
@@ -180,7 +180,7 @@ impl Sampler {
         }
     }
 
-    /// A page was touched, for the first time or while it was watched.
+    /// Records a touch: a page's first, or one while it was watched.
     pub fn touched(&mut self, touch: Touch) {
         let [first, again] = [TouchKind::First, TouchKind::Again].map(|kind| touch.kind == kind);
         self.soft_count += u64::from(again);
@@ -204,7 +204,7 @@ impl Sampler {
         }
     }
 
-    /// The program has given `count` pages back.
+    /// Records that the program has freed `count` pages.
     pub fn freed(&mut self, slot: usize, first: PageIndex, count: u64, time_ns: u64) {
         let end = u64::from(first.get()).saturating_add(count);
         let end = PageIndex::try_from(end).unwrap_or(PageIndex::MAX);
@@ -217,8 +217,8 @@ impl Sampler {
         }
     }
 
-    /// Pages that have left the window and are to be watched, at most so many; each must be, and
-    /// what was seen of it told to [`written`](Self::written).
+    /// Takes up to `most` pages that have left the window. The caller must watch each, and report
+    /// writes by [`written`](Self::written).
     pub fn due(&mut self, now_ns: u64, most: usize) -> Vec<Due> {
         let elapsed_ns = now_ns.saturating_sub(self.reckoned_ns);
         self.reckoned_ns = now_ns;
@@ -232,8 +232,8 @@ impl Sampler {
             let Some(&next) = self.window.front() else { break };
             let last = self.live.get(&(next.slot, next.page)) == Some(&next.touch);
             if last {
-                // What costs is the touch that is seen: not that of a page which is watched for the
-                // first time, for that happens once.
+                // Seen touches are what costs; a page that is watched for the first time is free,
+                // because that happens once.
                 let first = self.events[next.touch].kind == TouchKind::First;
                 if !first && self.allowance < 1.0 {
                     break;
@@ -253,14 +253,14 @@ impl Sampler {
         due
     }
 
-    /// The page was written to since its last touch, that one included.
+    /// Marks a page's last touch as a write: the page was written to then or since.
     pub fn written(&mut self, due: &Due) {
         if let Some(touch) = self.events.get_mut(due.touch) {
             touch.write |= (touch.slot, touch.page) == (due.slot, due.page);
         }
     }
 
-    /// What was seen.
+    /// Ends the sample and returns its touches.
     #[must_use]
     pub fn finish(self) -> Touches {
         let blind_share = match self.seen_count {
@@ -277,16 +277,17 @@ impl Sampler {
         }
     }
 
-    /// Of a small sample no more than are mapped anyway: else too much of it would be.
+    /// How many pages leave the window together: in a small sample no more than are mapped anyway.
     fn batch(&self) -> usize {
         self.config.batch.min(self.wanted())
     }
 
+    // The size of the window.
     fn wanted(&self) -> usize {
         (self.live.len() / self.config.window).max(1)
     }
 
-    /// Watches half of the pages no longer.
+    /// Halves the sample, and begins a new part.
     fn halve(&mut self) {
         self.earlier.push(Part {
             end: self.events.len(),
@@ -300,12 +301,12 @@ impl Sampler {
         self.sampled_first_count = sample.first_count(&self.events);
     }
 
-    /// Forgets half of the pages and whatever they did, and what was seen of more pages.
+    /// Forgets half of the pages with all their touches, and all earlier parts.
     fn forget(&mut self) {
         self.sample.halve();
         let (sample, events) = (self.sample, &self.events);
         let kept = |at: usize| sample.has(events[at].slot, events[at].page);
-        // What the number of a touch that stays becomes.
+        // The new number of each touch that stays.
         let mut number = 0;
         let numbers: Vec<usize> = (0..events.len())
             .map(|at| {
@@ -325,8 +326,7 @@ impl Sampler {
 }
 
 impl Touches {
-    /// All parts, of which `first_touches` pages were touched for the first time. The last one has
-    /// all events that are left.
+    /// All parts; the program had `first_touches` in all. The last part has the remaining events.
     pub(super) fn parts(&self, first_touches: u64) -> Vec<Part> {
         let sampled = self.sample(self.rate).first_count(&self.events);
         let scale = scale(first_touches, sampled);
@@ -341,11 +341,12 @@ impl Touches {
 }
 
 impl Sample {
-    /// Whether a page of a process is in it.
+    /// Whether a page of a process is in the sample.
     pub(super) fn has(&self, slot: usize, page: PageIndex) -> bool {
         self.hash(key(slot, page)).is_some()
     }
 
+    // How many first touches of sampled pages are among `events`.
     fn first_count(&self, events: &[Touch]) -> u64 {
         let is_first = |touch: &&Touch| touch.kind == TouchKind::First;
         let firsts = events.iter().filter(is_first);
@@ -353,6 +354,7 @@ impl Sample {
     }
 }
 
+// How many first touches each sampled one stands for.
 fn scale(all: u64, sampled: u64) -> f64 {
     (all as f64 / sampled.max(1) as f64).max(1.0)
 }
