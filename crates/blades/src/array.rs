@@ -1,5 +1,5 @@
-//! Several blades as one: places in stripes over all of them, and each place on as many as there
-//! are to be copies.
+//! Several blades as one: places are striped over all of them, and each place is on as many as
+//! there are to be copies.
 //!
 //! ```text
 //! three blades, two copies; a number is a stripe of places
@@ -13,12 +13,12 @@
 //!
 //! * A page has been written when every blade that is in and has a copy of it has acknowledged it,
 //!   and at least one has.
-//! * A blade that fails once, or has once lost what it had acknowledged, is out: it is never asked
-//!   again. So each blade that is in has every page that was written.
+//! * A blade that fails once, or has once lost what it had acknowledged, is out: no further request
+//!   goes to it. So each blade that is in has every page that was written.
 //! * A read goes to the copy whose blade has least to do, and to another one if that blade goes
 //!   out. It fails only when no copy is left.
 //!
-//! Copies that a blade has lost are not made anew on another: the run goes on with fewer.
+//! Copies on a blade that is out are not replaced on another: the run goes on with fewer.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::BorrowedFd;
@@ -27,7 +27,7 @@ use paging::blade::Token;
 
 use super::blade::{Answer, Blade, PAGE_BYTES, Wanted};
 
-/// Places that follow each other on one blade: 128 KiB.
+/// Consecutive places on one blade: 128 KiB.
 const STRIPE: u32 = 32;
 
 /// One of several blades.
@@ -38,14 +38,14 @@ struct Member {
     is_out: bool,
 }
 
-/// Members, by their bits.
+/// A set of members, one bit for each.
 type Set = u64;
 
 #[derive(Debug, Clone, Copy)]
 enum Transfer {
-    /// To be acknowledged by those that are awaited; so many have.
+    /// A write: the members that have not acknowledged it yet, and how many have.
     Out { awaited: Set, kept: u32 },
-    /// Asked of one, after others.
+    /// A read of `place` from member `of`, after those in `tried`.
     In { place: u32, of: usize, tried: Set },
 }
 
@@ -55,40 +55,40 @@ pub struct BladeArray {
     copies: usize,
     pages: u32,
     transfers: BTreeMap<Token, Transfer>,
-    /// The page that was answered last: whoever took the answer may distrust it.
+    /// The page that was answered last (transfer, place, member), which the caller may distrust.
     last: Option<(Token, u32, usize)>,
     answers: VecDeque<Answer>,
     news: Vec<String>,
 }
 
-/// Blades that cannot be one.
+/// Why blades cannot form an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ArrayError {
-    /// A copy is on a blade of its own.
+    /// Each copy needs a blade of its own.
     #[error("{copies} copies of each page need as many blades, and {blades} are named")]
     Copies {
         /// Copies of each page.
         copies: usize,
-        /// Blades that there are.
+        /// How many blades there are.
         blades: usize,
     },
     /// More than [`BladeArray::MEMBERS_MAX`].
     #[error("{0} blades are named; 64 are the most")]
     Members(usize),
-    /// The smallest has no room for a stripe.
+    /// The smallest blade has no room for a stripe.
     #[error("the smallest blade has {0} pages of 4 KiB, too few for a stripe of each copy")]
     Small(u32),
 }
 
 impl BladeArray {
-    /// Blades at most.
+    /// Most blades of an array.
     pub const MEMBERS_MAX: usize = Set::BITS as usize;
 
-    /// These blades, by the names that errors give them, with so many copies of each page. Of a
-    /// blade that is larger than the smallest, the rest is not used.
+    /// An array of `blades`, each with the name that messages use, and `copies` of each page. Of a
+    /// blade that is larger than the smallest, the rest is unused.
     ///
     /// # Errors
-    /// When there are too few blades for that, too many, or one is too small.
+    /// When there are too few blades for the copies, too many, or one is too small.
     pub fn new(blades: Vec<(String, Box<dyn Blade>)>, copies: usize) -> Result<Self, ArrayError> {
         if copies == 0 || copies > blades.len() {
             return Err(ArrayError::Copies { copies, blades: blades.len() });
@@ -115,7 +115,7 @@ impl BladeArray {
         })
     }
 
-    // Which member has a copy of a place, and where.
+    // The member that has copy number `copy` of a place, and the place on its blade.
     fn seat(&self, place: u32, copy: usize) -> (usize, u32) {
         let (stripe, rest) = (place / STRIPE, place % STRIPE);
         let count = u32::try_from(self.members.len()).unwrap_or(u32::MAX);
@@ -125,16 +125,19 @@ impl BladeArray {
         (((stripe + shift) % count) as usize, row * STRIPE + rest)
     }
 
+    // The copies of a place on members that are in: member, and place on its blade.
     fn seats(&self, place: u32) -> Vec<(usize, u32)> {
         let all = (0..self.copies).map(|copy| self.seat(place, copy));
         all.filter(|&(member, _)| !self.members[member].is_out).collect()
     }
 
+    // Answers a transfer with an error.
     fn fails(&mut self, token: Token, why: String) {
         self.answers.push_back(Answer { token, result: Err(why) });
     }
 
-    // Asks a copy that was not asked before. Whether there was one.
+    // Reads from the copy outside of `tried` whose blade has least to do. Returns false if there is
+    // none.
     fn ask(&mut self, token: Token, (place, wanted): (u32, Wanted), tried: Set) -> bool {
         let untried = |&(member, _): &(usize, u32)| tried & bit(member) == 0;
         let seats = self.seats(place).into_iter().filter(untried);
@@ -148,7 +151,7 @@ impl BladeArray {
         true
     }
 
-    // A member has answered.
+    // Acts on a member's answer. Returns the answer of the array; `None` if others are awaited.
     fn take(&mut self, member: usize, Answer { token, result }: Answer) -> Option<Answer> {
         self.members[member].under_way = self.members[member].under_way.saturating_sub(1);
         if self.members[member].is_out {
@@ -178,7 +181,7 @@ impl BladeArray {
         }
     }
 
-    // A member is never asked again; what it had to answer is done without it.
+    // Puts a member out: its open transfers go on without it.
     fn put_out(&mut self, member: usize, why: &str) {
         if self.members[member].is_out {
             return;
@@ -200,6 +203,7 @@ impl BladeArray {
         }
     }
 
+    // Continues a transfer without a member that is out: by another copy, or as an error.
     fn goes_on(&mut self, token: Token, transfer: Transfer, without: usize, why: &str) {
         match transfer {
             Transfer::Out { awaited, kept } => {
@@ -215,7 +219,7 @@ impl BladeArray {
                 self.answers.push_back(Answer { token, result: Ok(None) });
             }
             Transfer::In { place, tried, .. } => {
-                // It has waited already.
+                // The read has waited already, so it is urgent.
                 if !self.ask(token, (place, Wanted::Now), tried | bit(without)) {
                     self.transfers.remove(&token);
                     self.fails(token, why.to_owned());
@@ -224,7 +228,7 @@ impl BladeArray {
         }
     }
 
-    // Why no copy of a place is left.
+    // The message for a place of which no copy is left.
     fn none_left(&self, place: u32) -> String {
         let names = (0..self.copies).map(|copy| &*self.members[self.seat(place, copy).0].name);
         let names: Vec<&str> = names.collect();
@@ -232,6 +236,7 @@ impl BladeArray {
     }
 }
 
+// The set of one member.
 const fn bit(member: usize) -> Set {
     1 << member
 }

@@ -1,4 +1,4 @@
-//! What a blade does.
+//! The interface of a blade.
 
 use std::os::fd::BorrowedFd;
 
@@ -7,48 +7,50 @@ use paging::blade::Token;
 /// Bytes of a page.
 pub const PAGE_BYTES: usize = 4096;
 
-/// What keeps pages: asked from the supervisor's thread, it answers in any order.
+/// A store of pages. Requests come from the supervisor's thread; answers come in any order.
 pub trait Blade {
-    /// Pages that it has room for.
+    /// How many pages the blade has room for.
     fn pages(&self) -> u32;
 
-    /// Keeps a page at `place`. Nothing else that names this place is under way.
+    /// Writes a page to `place`. No other transfer of this place is under way.
     fn write(&mut self, token: Token, place: u32, bytes: &[u8; PAGE_BYTES]);
 
-    /// Answers with the page at `place`. Other reads of it may be under way.
+    /// Reads the page at `place`. Other reads of it may be under way.
     fn read(&mut self, token: Token, place: u32, wanted: Wanted);
 
-    /// Begins all that it was asked for: what nobody waits for may have been kept until now, so
-    /// that neighbours go together. There may be answers at once.
+    /// Sends all requests. Until now those for which no thread waits may have been delayed, so that
+    /// neighbours are sent together. There may be answers at once.
     fn flush(&mut self) {}
 
-    /// What was read in this transfer, and is the answer that was taken last, is not what was
-    /// written. Whether there is another copy: then the transfer is answered again.
+    /// Reports that the page of the last answer, in this transfer, is not the one that was written.
+    /// Returns whether there is another copy: then the transfer is answered again.
     fn distrusts(&mut self, _token: Token, _why: &str) -> bool {
         false
     }
 
-    /// What has gone wrong that the run can do without, in words for people; each once.
+    /// Takes messages for the user about failures that the run survives; each once.
     fn news(&mut self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Nothing is needed any more of the pages below `places`.
+    /// Frees the pages below `places`, which are no longer needed.
     fn release(&mut self, places: u32);
 
-    /// The next answer; none if there is none yet.
+    /// The next answer; `None` if there is none yet.
     fn next(&mut self) -> Option<Answer>;
 
-    /// One of them becomes readable, or readable anew, when there are answers that were not there
-    /// when [`next`](Self::next) last had none; those that [`flush`](Self::flush) brings ring none.
+    /// Descriptors of which one becomes readable, or readable anew, when there are answers that
+    /// were not there when [`next`](Self::next) last returned `None`; not for answers that
+    /// [`flush`](Self::flush) brings.
     fn bells(&self) -> Vec<BorrowedFd<'_>> {
         Vec::new()
     }
 
-    /// Makes the bells unreadable until they ring anew; [`next`](Self::next) is asked after that.
+    /// Makes the bells unreadable until they ring anew; call [`next`](Self::next) after that.
     fn acknowledge(&self) {}
 
-    /// When to ask [`next`](Self::next) though no bell has rung, by the monotonic clock.
+    /// When to call [`next`](Self::next) though no bell has rung, by the monotonic clock; `None`
+    /// for never.
     fn deadline_ns(&self) -> Option<u64> {
         None
     }
@@ -59,15 +61,15 @@ pub trait Blade {
 pub enum Wanted {
     /// A thread waits for it.
     Now,
-    /// It is fetched ahead.
+    /// The page is fetched ahead.
     Ahead,
 }
 
-/// What became of a transfer.
+/// The result of a transfer.
 pub struct Answer {
     /// The transfer.
     pub token: Token,
-    /// The page that was read, or nothing after a write; or why there will never be an answer, as
-    /// people are told it.
+    /// The page that was read, or `None` after a write; or the message why the transfer can never
+    /// be completed.
     pub result: Result<Option<Box<[u8; PAGE_BYTES]>>, String>,
 }

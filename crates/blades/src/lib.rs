@@ -1,4 +1,4 @@
-//! Memory blades: what keeps pages that are far for real.
+//! Memory blades: stores of pages that are far.
 //!
 //! ```text
 //! farmem ─► Blade ─► MemoryBlade, in this process
@@ -6,8 +6,8 @@
 //!                ─► BladeArray ─► several of them: stripes, copies
 //! ```
 //!
-//! A blade knows places and bytes. Which page has which place, and whether what comes back is what
-//! was sent, is `paging::blade`'s to know.
+//! A blade knows places and bytes. `paging::blade` knows which page has which place, and whether a
+//! page that comes back is the one that was sent.
 
 mod array;
 mod blade;

@@ -1,4 +1,5 @@
-//! A blade in this process's own memory: what far memory costs without a network.
+//! A blade in the memory of this process: it shows the costs of far memory without those of a
+//! network.
 
 use std::collections::VecDeque;
 
@@ -14,7 +15,7 @@ pub struct MemoryBlade {
 }
 
 impl MemoryBlade {
-    /// Room for so many pages, which take none until they are there.
+    /// A blade for `pages` pages; memory is allocated when a page is written.
     #[must_use]
     pub const fn new(pages: u32) -> Self {
         Self { pages, kept: Vec::new(), answers: VecDeque::new() }

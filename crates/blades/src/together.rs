@@ -1,28 +1,28 @@
-//! Transfers that nobody waits for: neighbours on a disk go as one request.
+//! Delayed transfers, for which no thread waits: neighbours on a disk are sent as one request.
 
 use paging::blade::Token;
 
 use super::blade::PAGE_BYTES;
 
-/// Pages of a request at most: 128 KiB, which most controllers take as one command.
+/// Most pages of a request: 128 KiB, which most controllers take as one command.
 const PAGES_MAX: usize = 32;
 
-/// A transfer that was asked for, and not begun.
+/// A delayed transfer.
 struct One {
     token: Token,
     place: u32,
-    /// What is written; a read has nothing.
+    /// The page to write; `None` for a read.
     page: Option<Box<[u8; PAGE_BYTES]>>,
 }
 
-/// Pages that follow each other on a disk, to be read, or written if there is data.
+/// One request for consecutive pages of a disk: a write if there is data, else a read.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Together {
-    /// The place of the first of them.
+    /// The place of the first page.
     pub first: u32,
-    /// Their transfers, in order.
+    /// The transfers of the pages, in order.
     pub tokens: Vec<Token>,
-    /// What is written, a page for each; empty where they are read.
+    /// The pages to write; empty for a read.
     pub data: Vec<u8>,
 }
 
@@ -31,17 +31,17 @@ pub struct Together {
 pub struct Kept(Vec<One>);
 
 impl Kept {
-    /// A page is to be written.
+    /// Delays a write.
     pub fn write(&mut self, token: Token, place: u32, bytes: &[u8; PAGE_BYTES]) {
         self.0.push(One { token, place, page: Some(Box::new(*bytes)) });
     }
 
-    /// A page is to be read.
+    /// Delays a read.
     pub fn read(&mut self, token: Token, place: u32) {
         self.0.push(One { token, place, page: None });
     }
 
-    /// All that is kept, reads first; nothing is afterwards.
+    /// Takes all delayed transfers as requests, reads first.
     #[must_use]
     pub fn take(&mut self) -> Vec<Together> {
         let mut all = std::mem::take(&mut self.0);
@@ -55,6 +55,7 @@ impl Kept {
     }
 }
 
+// The request for a run of neighbours.
 fn together(run: &[One]) -> Together {
     let pages = || run.iter().filter_map(|one| one.page.as_deref());
     let mut data = Vec::with_capacity(pages().count() * PAGE_BYTES);
