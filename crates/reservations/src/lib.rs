@@ -1,4 +1,4 @@
-//! Who has registered with a device and who holds it, whatever the protocol that says so (NVMe Base
+//! Registrations with a device and reservations of it, independent of the protocol (NVMe Base
 //! 8.1.22, SPC-4 5.13).
 //!
 //! ```text
@@ -6,9 +6,9 @@
 //!                                                         └─► Refusal: nothing has changed
 //! ```
 //!
-//! `I` is who a host or an initiator is. A protocol reads its commands into [`Action`]s, names the
-//! [`Refusal`]s in its own terms, and tells those whom a change concerns. The registry knows no
-//! protocol, clock, file or socket.
+//! `I` identifies a host or an initiator. A protocol parses its commands into [`Action`]s, maps
+//! [`Refusal`]s to its status codes, and notifies those whom a change concerns. The registry knows
+//! no protocol, clock, file or socket.
 //!
 //! Invariants:
 //! - Nobody is registered twice, and no more than [`REGISTRANTS_MAX`].

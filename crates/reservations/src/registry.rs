@@ -1,122 +1,123 @@
-//! The registry: what each action does to it, and whom that concerns.
+//! The registry: what each action changes, and whom the change concerns.
 
-/// Initiators that may be registered at a time.
+/// Most registrants at a time.
 pub const REGISTRANTS_MAX: usize = 256;
 
-/// Who may do what beside the holder.
+/// The type of a reservation: what registrants and others may do beside the holder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Others read.
+    /// Only the holder writes; others may read.
     WriteExclusive,
-    /// Others do nothing.
+    /// Exclusive access: only the holder reads and writes.
     ExclusiveAccess,
-    /// Registrants do everything, others read.
+    /// Registrants read and write; others may read.
     WriteExclusiveRegistrants,
-    /// Registrants do everything, others nothing.
+    /// Only registrants read and write.
     ExclusiveAccessRegistrants,
-    /// Registrants do everything and hold it together, others read.
+    /// Registrants read and write, and all hold the reservation; others may read.
     WriteExclusiveAll,
-    /// Registrants do everything and hold it together, others nothing.
+    /// Only registrants read and write, and all hold the reservation.
     ExclusiveAccessAll,
 }
 
-/// What a command does to a device.
+/// How a command accesses a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// It changes nothing.
+    /// The command changes nothing.
     Read,
-    /// It changes what is there, or puts it on the medium.
+    /// The command changes data, or flushes data to the medium.
     Write,
 }
 
-/// Something a registrant does. Where a key is `known`, it is the one that the registrant says it
-/// has; `None` when the command does not ask for it.
+/// An action of a registrant. `known` is the key that the registrant says it has; `None` where the
+/// command does not check it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// Registers. Once more under the same key is no error.
+    /// Registers. Registering again with the same key is no error.
     Join {
-        /// Its key from now on.
+        /// The new key.
         key: u64,
     },
-    /// Changes its key.
+    /// Replaces its key.
     Rekey {
-        /// See above.
+        /// The current key.
         known: Option<u64>,
-        /// Its key from now on.
+        /// The new key.
         key: u64,
     },
-    /// Gives up its registration, and with it what it alone holds.
+    /// Unregisters, and releases a reservation that it alone holds.
     Leave {
-        /// See above.
+        /// The current key.
         known: Option<u64>,
     },
-    /// Takes a reservation that nobody holds.
+    /// Acquires a reservation that is free.
     Reserve {
-        /// See above.
+        /// The current key.
         known: u64,
-        /// Of which kind.
+        /// The type of the reservation.
         kind: Kind,
     },
-    /// Gives its reservation up.
+    /// Releases its reservation.
     Release {
-        /// See above.
+        /// The current key.
         known: u64,
-        /// Of which kind it is; `None` for a number that is no kind's.
+        /// The type that the command names; `None` for a number that is no type.
         kind: Option<Kind>,
     },
-    /// Gives up everybody's reservation and registration.
+    /// Removes the reservation and all registrations.
     Clear {
-        /// See above.
+        /// The current key.
         known: u64,
     },
-    /// Takes away the registrations under a key, and with them the reservation.
+    /// Unregisters the registrants with a key, and takes over the reservation that they hold.
     Preempt {
-        /// See above.
+        /// The current key.
         known: u64,
-        /// Whose registrations; 0 for all others' where all registrants hold the reservation.
+        /// The key of the registrants to preempt; 0 for all others where all registrants hold the
+        /// reservation.
         key: u64,
-        /// Of which kind the reservation is then.
+        /// The type of the new reservation.
         kind: Kind,
     },
 }
 
-/// Why not.
+/// Why an action is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// It is not registered so, or another holds it.
+    /// The registrant is not registered with this key, or another one holds the reservation.
     Conflict,
-    /// There is no more room.
+    /// The registry is full.
     Full,
-    /// It holds one of another kind.
+    /// The registrant holds a reservation of another type.
     OtherKind,
-    /// 0 is nobody's key.
+    /// The key is 0, which no registrant has.
     NoKey,
 }
 
-/// What has happened to a registrant that another has done.
+/// How an action of one registrant concerns another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// It is not registered any more.
+    /// It is no longer registered.
     Unregistered,
-    /// The reservation is not held any more, or in another way.
+    /// The reservation was released, or changed its type.
     Released,
-    /// Everything was cleared.
+    /// All registrations and the reservation were removed.
     Cleared,
 }
 
-/// Those whom a change concerns, and what it is for them.
+/// The registrants whom a change concerns, and how.
 pub type Changes<I> = Vec<(I, Change)>;
 
-/// One that is registered.
+/// A registered host or initiator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Registrant<I> {
-    /// Who.
+    /// The identity of the registrant.
     pub who: I,
-    /// Its key.
+    /// The registrant's key.
     pub key: u64,
 }
 
-/// A reservation: its kind, and whose it is; all registrants' if nobody's.
+/// A reservation: its type and holder; `None` if all registrants hold it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Held<I> {
     pub(crate) kind: Kind,
@@ -128,15 +129,15 @@ pub(crate) struct Held<I> {
 pub struct Registry<I> {
     pub(crate) registrants: Vec<Registrant<I>>,
     pub(crate) held: Option<Held<I>>,
-    /// Counts changes of the registrants.
+    /// The generation: counts changes of the registrants.
     pub(crate) generation: u32,
-    /// It outlives the loss of power.
+    /// Whether registrations persist through a power loss.
     pub(crate) persists: bool,
     pub(crate) can_persist: bool,
 }
 
 impl Kind {
-    /// In the order of their numbers in NVMe, from 1.
+    /// All types, in the order of their numbers in NVMe, from 1.
     pub const ALL: [Self; 6] = [
         Self::WriteExclusive,
         Self::ExclusiveAccess,
@@ -146,14 +147,17 @@ impl Kind {
         Self::ExclusiveAccessAll,
     ];
 
+    /// Whether all registrants hold a reservation of this type.
     pub(crate) const fn is_of_all(self) -> bool {
         matches!(self, Self::WriteExclusiveAll | Self::ExclusiveAccessAll)
     }
 
+    // Whether registrants may read and write beside the holder.
     const fn is_for_registrants(self) -> bool {
         !matches!(self, Self::WriteExclusive | Self::ExclusiveAccess)
     }
 
+    // Whether hosts that are not registered may read.
     const fn lets_read(self) -> bool {
         matches!(
             self,
@@ -163,43 +167,43 @@ impl Kind {
 }
 
 impl<I> Registry<I> {
-    /// Nobody is registered with a device that can keep its registry over a loss of power, or not.
+    /// An empty registry. `can_persist`: whether the device can keep it through a power loss.
     #[must_use]
     pub const fn new(can_persist: bool) -> Self {
         Self { registrants: Vec::new(), held: None, generation: 0, persists: false, can_persist }
     }
 
-    /// Those who are registered, in the order in which they came.
+    /// All registrants, in the order in which they registered.
     #[must_use]
     pub fn registrants(&self) -> &[Registrant<I>] {
         &self.registrants
     }
 
-    /// The kind of the reservation, if there is one.
+    /// The type of the reservation; `None` if there is none.
     #[must_use]
     pub fn kind(&self) -> Option<Kind> {
         self.held.as_ref().map(|held| held.kind)
     }
 
-    /// Counts changes of the registrants, modulo 2³².
+    /// The generation: counts changes of the registrants, modulo 2³².
     #[must_use]
     pub const fn generation(&self) -> u32 {
         self.generation
     }
 
-    /// Whether it is to be kept.
+    /// Whether the registry persists through a power loss (PTPL).
     #[must_use]
     pub const fn persists(&self) -> bool {
         self.persists
     }
 
-    /// Whether it can be kept.
+    /// Whether the device can keep the registry through a power loss.
     #[must_use]
     pub const fn can_persist(&self) -> bool {
         self.can_persist
     }
 
-    /// Keeps it over a loss of power from now on, or not; whether that can be done.
+    /// Sets whether the registry persists through a power loss. Returns false if the device cannot.
     #[must_use]
     pub const fn persist(&mut self, persists: bool) -> bool {
         let can = self.can_persist || !persists;
@@ -209,7 +213,7 @@ impl<I> Registry<I> {
         can
     }
 
-    /// Whether those who are not registered may do this.
+    /// Whether hosts that are not registered may access the device.
     #[must_use]
     pub fn admits_strangers(&self, access: Access) -> bool {
         self.kind().is_none_or(|kind| access == Access::Read && kind.lets_read())
@@ -217,7 +221,7 @@ impl<I> Registry<I> {
 }
 
 impl<I: Clone + Eq> Registry<I> {
-    /// Whether somebody may do this.
+    /// Whether `who` may access the device.
     #[must_use]
     pub fn admits(&self, who: &I, access: Access) -> bool {
         let is_for_registrants = self.kind().is_some_and(Kind::is_for_registrants);
@@ -226,29 +230,30 @@ impl<I: Clone + Eq> Registry<I> {
             || is_for_registrants && self.key_of(who).is_some()
     }
 
-    /// The key under which somebody is registered.
+    /// The key of `who`; `None` if it is not registered.
     #[must_use]
     pub fn key_of(&self, who: &I) -> Option<u64> {
         self.registrants.iter().find(|one| one.who == *who).map(|one| one.key)
     }
 
-    /// Whether somebody holds the reservation, alone or with all others.
+    /// Whether `who` holds the reservation, alone or with all other registrants.
     #[must_use]
     pub fn is_holder(&self, who: &I) -> bool {
         let is = |held: &Held<I>| held.holder.as_ref().is_none_or(|holder| holder == who);
         self.held.as_ref().is_some_and(is) && self.key_of(who).is_some()
     }
 
-    /// The key of the one who holds the reservation; `None` if nobody or everybody does.
+    /// The key of the single holder of the reservation; `None` if there is no reservation or all
+    /// registrants hold it.
     #[must_use]
     pub fn holder_key(&self) -> Option<u64> {
         self.key_of(self.held.as_ref()?.holder.as_ref()?)
     }
 
-    /// Does what somebody asks for.
+    /// Performs an action of `who`. Returns whom it concerns.
     ///
     /// # Errors
-    /// Why it is not done; nothing has changed then.
+    /// The refusal; the registry is then unchanged.
     pub fn act(&mut self, who: &I, action: Action) -> Result<Changes<I>, Refusal> {
         let own = self.key_of(who);
         let is_known = match action {
@@ -276,10 +281,11 @@ impl<I: Clone + Eq> Registry<I> {
         Ok(changes)
     }
 
-    /// Does for each of them what `action` says, or nothing at all; it is one change.
+    /// Applies to every registrant of `all` the action that `action` returns, or none of them if
+    /// one is refused. The generation counts once.
     ///
     /// # Errors
-    /// Why it is not done; nothing has changed then.
+    /// The refusal; the registry is then unchanged.
     pub fn act_for(
         &mut self,
         all: &[I],
@@ -300,6 +306,7 @@ impl<I: Clone + Eq> Registry<I> {
         Ok(changes)
     }
 
+    // Registers `who`, or replaces its key.
     fn register(&mut self, who: &I, key: u64) -> Result<Changes<I>, Refusal> {
         if let Some(own) = self.registrants.iter_mut().find(|one| one.who == *who) {
             own.key = key;
@@ -311,7 +318,8 @@ impl<I: Clone + Eq> Registry<I> {
         Ok(Vec::new())
     }
 
-    // A reservation goes with its holder, or with the last of those who hold it together.
+    // Unregisters `who`. A reservation is released with its holder, or with the last of all its
+    // holders.
     fn leave(&mut self, who: &I) -> Changes<I> {
         self.registrants.retain(|one| one.who != *who);
         let Some(Held { kind, holder }) = &self.held else { return Vec::new() };
@@ -327,6 +335,7 @@ impl<I: Clone + Eq> Registry<I> {
         if is_told { self.others(who, Change::Released) } else { Vec::new() }
     }
 
+    // Acquires the reservation; no error if `who` holds it already.
     fn reserve(&mut self, who: &I, kind: Kind) -> Result<Changes<I>, Refusal> {
         match &self.held {
             None => self.held = Some(Self::held_by(who, kind)),
@@ -336,12 +345,13 @@ impl<I: Clone + Eq> Registry<I> {
         Ok(Vec::new())
     }
 
+    // A reservation of `who`, or of all registrants if its type says so.
     fn held_by(who: &I, kind: Kind) -> Held<I> {
         Held { kind, holder: (!kind.is_of_all()).then(|| who.clone()) }
     }
 
     fn release(&mut self, who: &I, kind: Option<Kind>) -> Result<Changes<I>, Refusal> {
-        // Who holds nothing has nothing to release.
+        // A registrant that is not a holder has nothing to release.
         let Some(held) = self.kind().filter(|_| self.is_holder(who)) else {
             return Ok(Vec::new());
         };
@@ -353,6 +363,7 @@ impl<I: Clone + Eq> Registry<I> {
         Ok(if is_told { self.others(who, Change::Released) } else { Vec::new() })
     }
 
+    // Removes the reservation and all registrations.
     fn clear(&mut self, who: &I) -> Changes<I> {
         let changes = self.others(who, Change::Cleared);
         self.registrants.clear();
@@ -360,6 +371,7 @@ impl<I: Clone + Eq> Registry<I> {
         changes
     }
 
+    // Unregisters those with `key`, and takes over the reservation if they hold it.
     fn preempt(&mut self, who: &I, key: u64, kind: Kind) -> Result<Changes<I>, Refusal> {
         let is_of_all = self.held.as_ref().is_some_and(|held| held.holder.is_none());
         let everybody = is_of_all && key == 0;
@@ -386,6 +398,7 @@ impl<I: Clone + Eq> Registry<I> {
         Ok(changes)
     }
 
+    // `change` for all registrants but `who`.
     fn others(&self, who: &I, change: Change) -> Changes<I> {
         let others = self.registrants.iter().filter(|one| one.who != *who);
         others.map(|one| (one.who.clone(), change)).collect()

@@ -1,4 +1,4 @@
-//! A registry as text, to be read after a restart.
+//! A registry as text, to be read back after a restart.
 //!
 //! ```text
 //! reservations 2
@@ -17,16 +17,16 @@ use super::registry::{Held, Kind, REGISTRANTS_MAX, Registrant, Registry};
 
 const FIRST: &str = "reservations 2";
 
-/// Who somebody is, as one word: no blanks, not empty, and not `all`.
+/// An identity as one word: no blanks, not empty, and not `all`.
 pub trait Identity: Sized {
     /// The word.
     fn write(&self) -> String;
 
-    /// Whose word it is; `None` if it is nobody's.
+    /// Parses the word; `None` if it is no identity.
     fn read(word: &str) -> Option<Self>;
 }
 
-/// 32 hexadecimal digits.
+/// An identity of 16 bytes: 32 hexadecimal digits.
 impl Identity for [u8; 16] {
     fn write(&self) -> String {
         format!("{:032x}", u128::from_be_bytes(*self))
@@ -39,7 +39,7 @@ impl Identity for [u8; 16] {
 }
 
 impl<I: Clone + Eq + Identity> Registry<I> {
-    /// As text.
+    /// Writes the registry as text.
     #[must_use]
     pub fn write(&self) -> String {
         let mut text = format!("{FIRST}\ngeneration {}\n", self.generation);
@@ -54,8 +54,8 @@ impl<I: Clone + Eq + Identity> Registry<I> {
         text + "end\n"
     }
 
-    /// Reads what [`Registry::write`] has written; `None` if it is not that, or not all of it.
-    /// What was written was to be kept, and is.
+    /// Parses the text of [`Registry::write`]; `None` if it is malformed or truncated. The registry
+    /// then persists through a power loss.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         let mut read = Self { persists: true, ..Self::new(true) };
@@ -82,6 +82,7 @@ impl<I: Clone + Eq + Identity> Registry<I> {
         None
     }
 
+    // Parses a reservation; `None` if it does not fit the registrants.
     fn read_held(&self, kind: &str, holder: &str) -> Option<Held<I>> {
         let kind = *Kind::ALL.get(kind.parse::<usize>().ok()?.checked_sub(1)?)?;
         let holder = match holder {
