@@ -1,9 +1,9 @@
-//! The way in and out: a thread of the program that the supervisor has diverted comes here.
+//! The entry: a thread of the program that the supervisor has diverted comes here.
 //!
 //! The supervisor has written a few instructions over the program's, behind the system call that it
 //! holds. They save the registers of that call, map memory for this object, have the supervisor
-//! fill it, and jump to [`afar_enter`]. Once the helper is there, the thread makes its call again
-//! as if for the first time; by then the program's own instructions are back in their place.
+//! fill it, and jump to [`afar_enter`]. Once the helper runs, the thread makes its call again as if
+//! for the first time; by then the program's own instructions are restored.
 
 use core::arch::naked_asm;
 
@@ -15,12 +15,12 @@ use crate::protocol::DATA_AT;
 /// the 128 bytes that a function may use beyond its stack pointer.
 ///
 /// # Safety
-/// Nothing but the instructions that the supervisor writes may jump here.
+/// Only the instructions that the supervisor writes may jump here.
 #[unsafe(naked)]
 #[cfg_attr(afar_shared_object, unsafe(no_mangle))]
 pub unsafe extern "C" fn afar_enter() -> ! {
     naked_asm!(
-        // Says where the other entry is.
+        // The distance to the other entry follows.
         "jmp 2f",
         ".long {fork} - .",
         "2:",

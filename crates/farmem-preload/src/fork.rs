@@ -1,8 +1,8 @@
-//! A fork made by this object: where a thread is diverted to that something else traces.
+//! Forks inside this object, for threads that another tracer has.
 //!
 //! The supervisor cannot stop the child of such a thread at birth. So the fork is made here, where
 //! the child asks for its memory before it returns to the program; until then it touches nothing
-//! but registers. Its parent waits here until what the child is to see is kept for it.
+//! but registers. Its parent waits here until the memory that the child is to see is preserved.
 
 use core::arch::naked_asm;
 
@@ -12,12 +12,12 @@ use crate::system;
 
 static ALL_SIGNALS: u64 = u64::MAX;
 
-/// Where a jump behind a call of the program leads. `rax` is the number of the call to be made, or
-/// the answer to a call of another thread that came along meanwhile; the supervisor knows which,
-/// and where to go on: the negative of that for the latter.
+/// Target of the jump that replaces the program's instructions behind a call. `rax` is the number
+/// of the call to be made, or the answer to a call of another thread that came along meanwhile; the
+/// supervisor knows which, and returns where to go on: the negative of that for the latter.
 ///
 /// # Safety
-/// Nothing but the jump that the supervisor writes may lead here.
+/// Only the jump that the supervisor writes may lead here.
 #[unsafe(naked)]
 #[cfg_attr(afar_shared_object, unsafe(no_mangle))]
 pub unsafe extern "C" fn afar_fork() -> ! {
@@ -37,7 +37,8 @@ pub unsafe extern "C" fn afar_fork() -> ! {
         // The program's call.
         "mov rax, [rbx]; mov r9, [rbx + 8]; mov r8, [rbx + 16]; mov r10, [rbx + 24]",
         "mov rdx, [rbx + 32]; mov rsi, [rbx + 40]; mov rdi, [rbx + 48]; syscall",
-        // From here on no memory of the program, the stack included, until the supervisor answers.
+        // From here on no memory of the program is touched, its stack included, until the
+        // supervisor answers.
         "lea rsp, [rip + {stack} + {stack_bytes}]; and rsp, -16",
         "mov r13, rax; test rax, rax; jz 2f",
         "mov rdx, rax; mov esi, {made}; mov eax, 157; mov edi, {prctl}; syscall",

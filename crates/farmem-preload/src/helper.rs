@@ -36,17 +36,17 @@ pub(crate) static mut FORK_STACK: Stack = Stack([0; STACK_BYTES]);
 #[allow(dead_code, reason = "written to by the processor")]
 pub(crate) struct Vectors([u8; 512]);
 
-/// Where such a thread keeps its vector registers.
+/// Saves the vector registers of such a thread.
 pub(crate) static mut VECTORS: Vectors = Vectors([0; 512]);
 
-/// What the helper needs.
+/// The helper's connection: its socket, the memory file, and the address at the file's start.
 struct Link {
     socket: u64,
     memory: u64,
     base: u64,
 }
 
-// What the first thread waits for while the helper greets.
+// The helper's state, for which the first thread waits.
 static HELPER: AtomicU32 = AtomicU32::new(STARTING);
 const STARTING: u32 = 0;
 const READY: u32 = 1;
@@ -62,7 +62,7 @@ pub(crate) extern "C" fn join_forked() {
     join(FORKED);
 }
 
-/// Where a forked child is made to run before its first instruction. Ends in a breakpoint.
+/// The routine that a forked child runs before its first instruction. Ends in a breakpoint.
 pub extern "C" fn fork_entry(_argument: u64) -> ! {
     join(FORKED);
     loop {
@@ -71,9 +71,10 @@ pub extern "C" fn fork_entry(_argument: u64) -> ! {
     }
 }
 
-// The helper does the greeting, because it has a descriptor table of its own: nothing ever enters
-// the program's. Every signal is blocked meanwhile: none of the program's is ever delivered to the
-// helper, and no handler writes to memory that is on its way into the arena.
+// Starts the helper and waits until it has greeted. The helper greets, because it has a descriptor
+// table of its own: the program's is never used. All signals are blocked meanwhile: none of the
+// program's is ever delivered to the helper, and no handler writes to memory that is on its way
+// into the arena.
 fn join(greeting: u64) {
     HELPER.store(STARTING, Ordering::SeqCst);
     let before = swap_signals(u64::MAX);
@@ -92,7 +93,7 @@ fn join(greeting: u64) {
     swap_signals(before);
 }
 
-// Blocks these signals and no others; answers those that were blocked.
+// Sets the mask of blocked signals. Returns the one before.
 fn swap_signals(blocked: u64) -> u64 {
     let mut before = 0_u64;
     let (new, old) = (&raw const blocked as u64, &raw mut before as u64);
@@ -101,6 +102,7 @@ fn swap_signals(blocked: u64) -> u64 {
     before
 }
 
+// Publishes the helper's state, and wakes the first thread.
 fn announce(state: u32) {
     const FUTEX_WAKE_PRIVATE: u64 = 129;
     HELPER.store(state, Ordering::SeqCst);
@@ -108,7 +110,8 @@ fn announce(state: u32) {
     unsafe { call(system::FUTEX, [HELPER.as_ptr() as u64, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0]) };
 }
 
-// Everything up to READY, in the helper. None if the supervisor has no room for this process.
+// Greets the supervisor, in the helper, up to READY. `None` if the supervisor has no room for this
+// process.
 fn greet(greeting: u64) -> Option<Link> {
     // SAFETY: this thread's own descriptor table, and plain numbers; the addresses are those of our
     // own statics.
@@ -126,8 +129,8 @@ fn greet(greeting: u64) -> Option<Link> {
     let answer = answer.cast_unsigned();
     let socket = answer & 0xffff_ffff;
     let mut setup = [0_u64; WORDS_MAX];
-    // The first message says which address is at the start of the memory file, whether a
-    // userfaultfd is wanted, and which address to read.
+    // The first message has the address at the start of the memory file, whether a userfaultfd is
+    // wanted, and the address to read.
     if receive(socket, &mut setup) < 24 {
         return None;
     }
@@ -139,21 +142,21 @@ fn greet(greeting: u64) -> Option<Link> {
     Some(link)
 }
 
-// Nothing is mapped at the address: the read fails. But its fault tells the trap which process this
-// is, whatever number it has in whatever namespace.
+// Reads an address where nothing is mapped: the read fails, but its fault tells the trap which
+// process this is, whatever number it has in whatever namespace.
 fn enrol(address: u64) {
     const SIG_BLOCK: u64 = 0;
     // SAFETY: the kernel answers EFAULT; and every signal is blocked here anyway.
     unsafe { call(system::RT_SIGPROCMASK, [SIG_BLOCK, address, 0, 8, 0, 0]) };
 }
 
-// Commands until DONE: the program's static data, or a child's own copy of what its parent had
-// mapped.
+// Performs commands until DONE: they map the program's static data, or a child's own copy of its
+// parent's mappings.
 fn map_all(link: &Link) {
     let mut words = [0_u64; WORDS_MAX];
     while receive(link.socket, &mut words) >= 16 && words[0] != command::DONE {
         if perform(link, &words) < 0 {
-            // It must not go on in memory that is not its own.
+            // The process must not go on in memory that is not its own.
             system::die();
         }
     }
@@ -167,8 +170,8 @@ struct Fault {
     features: u64,
 }
 
-// The supervisor's device comes first, which it may open whoever this process is; then the
-// process's own; then the system call.
+// Opens a userfaultfd: by the supervisor's device, which it may open whoever this process is; else
+// by the process's own; else by the system call.
 fn open_userfaultfd(wanted: bool) -> Fault {
     const NOTHING: Fault = Fault { descriptor: NONE, features: 0 };
     if !wanted {
@@ -191,6 +194,7 @@ fn open_userfaultfd(wanted: bool) -> Fault {
     NOTHING
 }
 
+// A descriptor of a new userfaultfd, or `-errno`.
 fn userfaultfd() -> i64 {
     let path = c"/dev/userfaultfd".as_ptr() as u64;
     // SAFETY: plain numbers.
@@ -209,6 +213,8 @@ fn userfaultfd() -> i64 {
     unsafe { call(system::USERFAULTFD, [CLOEXEC_NONBLOCK, 0, 0, 0, 0, 0]) }
 }
 
+// Makes a userfaultfd from the descriptor of the device, and closes that. Returns `-errno` if it
+// fails.
 fn of_device(device: i64) -> i64 {
     if device < 0 {
         return device;
@@ -222,7 +228,7 @@ fn of_device(device: i64) -> i64 {
     }
 }
 
-// Sends READY with the userfaultfd as a passenger.
+// Sends READY with the userfaultfd's descriptor attached, if there is one.
 fn ready(link: &Link, fault: Fault) {
     let mut words = [reply::READY, fault.features];
     let mut slice = [words.as_mut_ptr() as u64, 16];
@@ -239,6 +245,7 @@ fn ready(link: &Link, fault: Fault) {
     unsafe { call(system::SENDMSG, [link.socket, header, MSG_NOSIGNAL, 0, 0, 0]) };
 }
 
+// The helper's main loop: greets, then performs commands for ever.
 extern "C" fn serve(greeting: u64) -> ! {
     let link = greet(greeting);
     let Some(link) = link else {
@@ -273,7 +280,7 @@ extern "C" fn serve(greeting: u64) -> ! {
     }
 }
 
-// Names the thread and opens a descriptor for this process.
+// Names the thread. Returns a pidfd of this process.
 fn name_and_find() -> u64 {
     const PR_SET_NAME: u64 = 15;
     // SAFETY: a constant string; plain numbers.
@@ -284,7 +291,7 @@ fn name_and_find() -> u64 {
     }
 }
 
-// MAP and UNMAP. The cookie tells the filter that the call is ours.
+// Performs MAP and UNMAP. The cookie tells the filter that the call is the helper's.
 fn perform(link: &Link, words: &[u64; WORDS_MAX]) -> i64 {
     let [operation, _, address, bytes, protection, flags, ..] = *words;
     // SAFETY: ranges of the arena, which is the supervisor's to arrange.
@@ -295,7 +302,8 @@ fn perform(link: &Link, words: &[u64; WORDS_MAX]) -> i64 {
                 let offset = address - link.base;
                 let arguments = [address, bytes, protection, flags, memory, offset];
                 let mut result = call(system::MMAP, arguments);
-                // The program wants all its memory locked, and more than anybody may.
+                // The program wants all its memory locked, and exceeds the limit of an unprivileged
+                // one.
                 if result == -EAGAIN {
                     result = rights::locking(|| call(system::MMAP, arguments));
                 }
@@ -308,7 +316,7 @@ fn perform(link: &Link, words: &[u64; WORDS_MAX]) -> i64 {
     }
 }
 
-// The words are an array of `struct iovec` as they stand.
+// Unmaps pages of ranges with `advice`. `ranges` has the layout of an array of `struct iovec`.
 fn drop_ranges(process: u64, ranges: &[u64], advice: u64) -> i64 {
     let count = ranges.len() as u64 / 2;
     let total: u64 = ranges.chunks_exact(2).map(|range| range[1]).sum();
@@ -327,12 +335,14 @@ fn drop_ranges(process: u64, ranges: &[u64], advice: u64) -> i64 {
     0
 }
 
+// Receives a message. Returns its length in bytes, or `-errno`.
 fn receive(socket: u64, words: &mut [u64; WORDS_MAX]) -> i64 {
     let buffer = words.as_mut_ptr() as u64;
     // SAFETY: the buffer is as long as the call is told.
     unsafe { call(system::RECVFROM, [socket, buffer, WORDS_MAX as u64 * 8, 0, 0, 0]) }
 }
 
+// Sends the result of command `number`.
 fn answer(socket: u64, number: u64, result: i64) {
     let words = [reply::RESULT, number, result.cast_unsigned()];
     const MSG_NOSIGNAL: u64 = 0x4000;

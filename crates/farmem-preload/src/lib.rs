@@ -38,7 +38,7 @@ mod shared_object {
         crate::system::die()
     }
 
-    /// The compiler clears large values by this.
+    /// The compiler calls this to clear large values.
     ///
     /// # Safety
     /// As in C.

@@ -1,10 +1,10 @@
-//! What the helper may do: at no moment more than the program.
+//! The helper's rights: at no moment more than the program's.
 //!
 //! A thread has credentials of its own, and the helper shares its memory with the program: whoever
-//! takes over the program has the helper's rights, too. So it has none in effect. Some of its work
-//! is the program's: to follow it to another user, and to map memory that the program wants locked.
-//! The capabilities for that are permitted as long as the program has them itself, and in effect
-//! during that call only.
+//! takes over the program has the helper's rights, too. So the helper has no effective capability.
+//! Some of its work is the program's: to follow it to another user, and to map memory that the
+//! program wants locked. The capabilities for that are permitted as long as the program has them
+//! itself, and effective during that call only.
 
 use crate::system::{CAPGET, CAPSET, call};
 
@@ -23,6 +23,7 @@ struct Half {
     inheritable: u32,
 }
 
+// The helper's permitted capabilities below 32; `None` if they cannot be read.
 fn get() -> Option<u32> {
     let header = [VERSION_3, 0];
     let mut halves = [Half::default(); 2];
@@ -32,6 +33,7 @@ fn get() -> Option<u32> {
     (answer == 0).then(|| halves[0].permitted)
 }
 
+// Sets the helper's permitted and effective capabilities.
 fn set(permitted: u32, effective: u32) {
     let header = [VERSION_3, 0];
     let halves = [Half { effective, permitted, inheritable: 0 }, Half::default()];
@@ -40,12 +42,12 @@ fn set(permitted: u32, effective: u32) {
     unsafe { call(CAPSET, [header, data, 0, 0, 0, 0]) };
 }
 
-/// Puts every capability out of effect and keeps those that the program's own calls may need.
+/// Makes no capability effective, and permits only those that the program's own calls may need.
 pub(crate) fn give_up() {
     restrict(u64::MAX);
 }
 
-/// Gives up what is not in `mask`, too.
+/// As `give_up`, and drops capabilities that are not in `mask`, too.
 pub(crate) fn restrict(mask: u64) {
     let mask = (mask & 0xffff_ffff) as u32;
     set(get().unwrap_or(0) & (CHANGE_USER | LOCK_MEMORY) & mask, 0);
@@ -58,11 +60,12 @@ pub(crate) fn follow(words: &[u64]) -> i64 {
     with(CHANGE_USER, || unsafe { call(number, [a, b, c, d, e, f]) })
 }
 
-/// Makes a call that may lock memory, as far as the program may.
+/// Makes a call that may lock memory, with the program's right to do so.
 pub(crate) fn locking(call: impl Fn() -> i64) -> i64 {
     with(LOCK_MEMORY, call)
 }
 
+// Makes a call with `capabilities` effective, as far as they are permitted.
 fn with(capabilities: u32, call: impl Fn() -> i64) -> i64 {
     let permitted = get().unwrap_or(0);
     set(permitted, permitted & capabilities);

@@ -53,7 +53,7 @@ pub(crate) unsafe fn call(nr: u64, args: [u64; 6]) -> i64 {
 }
 
 /// Starts a thread of this process with its own descriptor table, running `entry(argument)` on a
-/// stack that ends at `stack_top`. Answers its thread number or `-errno`.
+/// stack that ends at `stack_top`. Returns its thread id or `-errno`.
 ///
 /// # Safety
 /// The stack must be unused, writable and large enough; `entry` must never return.
