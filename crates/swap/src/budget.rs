@@ -1,4 +1,4 @@
-//! How much of its memory a group may keep.
+//! The limit of a group's local memory.
 
 use std::time::Duration;
 
@@ -6,18 +6,18 @@ use measure::{Bytes, LocalSize, PAGE_BYTES};
 
 use crate::{SWAP_BUDGET_MIN, SwapConfig};
 
-/// A change of the limit by less than one part in so many is not made: each makes the kernel look
-/// for pages to give up.
+/// The limit is not changed by less than one part in so many: each change makes the kernel look for
+/// pages to evict.
 const STEP: u64 = 64;
 
-/// What a group may turn over from one measurement to the next, as one part of its limit; and how
-/// many bytes it can turn over in a millisecond: some 250 pages. A measurement takes 40 µs.
+/// A group may turn over at most one part in so many of its limit from one measurement to the next;
+/// it can turn over `BYTES_PER_MS` in a millisecond, some 250 pages. A measurement takes 40 µs.
 ///
-/// To measure is not for us alone. The kernel decides which pages may go by counts that it brings
-/// up to date when somebody reads them, or every two seconds. A small group that swaps fast is
-/// another by then: the kernel finds its list of old pages empty, by the counts it is not, and so
-/// it makes no page old, finds none to give up, and ends a process (seen on Linux 6.18 with 24 MiB,
-/// measured every 10 ms).
+/// Measurements also help the kernel. It decides which pages may be evicted by counts that it
+/// updates when they are read, or every two seconds. A small group that swaps fast has changed by
+/// then: the kernel finds its list of old pages empty, which by the counts it is not, so it makes
+/// no page old, finds none to evict, and ends a process (seen on Linux 6.18 with 24 MiB, measured
+/// every 10 ms).
 const TURNOVER: u64 = 128;
 const BYTES_PER_MS: u64 = 1 << 20;
 const PERIOD_MIN: Duration = Duration::from_micros(250);
@@ -31,7 +31,7 @@ pub(crate) fn period(limit: Option<u64>) -> Duration {
     Duration::from_micros(micros.next_power_of_two()).clamp(PERIOD_MIN, PERIOD_MAX)
 }
 
-/// Everything that a group has, at one moment.
+/// The memory of a group at one moment, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Footprint {
     pub(crate) resident: u64,
@@ -44,7 +44,7 @@ impl Footprint {
     }
 }
 
-/// The limit that `config` asks for, in bytes; none for no limit.
+/// The limit of `config`, in bytes; `None` for no limit.
 pub(crate) fn wanted(config: &SwapConfig, footprint: Footprint) -> Option<u64> {
     let bytes = match config.local? {
         LocalSize::Bytes(bytes) => bytes,
@@ -57,7 +57,7 @@ pub(crate) fn wanted(config: &SwapConfig, footprint: Footprint) -> Option<u64> {
     Some(pages * PAGE_BYTES)
 }
 
-/// Whether going from one limit to the other is worth it.
+/// Whether two limits differ enough to be worth a change.
 pub(crate) fn differs(now: Option<u64>, wanted: Option<u64>) -> bool {
     match (now, wanted) {
         (Some(now), Some(wanted)) => now.abs_diff(wanted) > now / STEP,

@@ -8,29 +8,29 @@ use measure::{Bytes, Fraction, LinkConfig, LocalSize};
 /// program's stack and page tables count too.
 pub const SWAP_BUDGET_MIN: Bytes = Bytes::new(4 << 20);
 
-/// A run under the swap engine.
+/// The configuration of a run under the swap engine.
 #[derive(Debug, Clone)]
 pub struct SwapConfig {
     /// The program and its arguments.
     pub program: Vec<OsString>,
     /// Local memory; `None` for no limit.
     pub local: Option<LocalSize>,
-    /// What a fraction of local memory is a fraction of; `None` for what is in use at each moment.
+    /// The memory that a fraction relates to; `None` for what is in use at each moment.
     pub of: Option<Bytes>,
-    /// What lies between.
+    /// The link between local memory and swap space.
     pub link: LinkConfig,
     /// Seed of every random choice.
     pub seed: u64,
-    /// Hand every fault to [`Observer::faults`](farmem::Observer::faults).
+    /// Whether every fault is passed to [`Observer::faults`](farmem::Observer::faults).
     pub record: bool,
-    /// What `vm.page-cluster` is to be while it runs; `None` leaves it.
+    /// The value of `vm.page-cluster` during the run; `None` leaves it unchanged.
     pub page_cluster: Option<u64>,
     /// The command that runs [`keep`](super::keep) with its standard input and output.
     pub keeper: Vec<OsString>,
 }
 
 impl SwapConfig {
-    /// The smallest budget of local memory, if a share of the memory is to be far.
+    /// The smallest budget, if local memory is a share of the memory in use; else `None`.
     pub(super) fn share_min(&self) -> Option<Bytes> {
         let is_share = match self.local {
             Some(LocalSize::Fraction(share)) => share != Fraction::ONE,

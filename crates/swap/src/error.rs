@@ -7,28 +7,28 @@ use sys::bpf::BpfError;
 /// Why the host could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum SwapError {
-    /// Something is missing.
+    /// The host lacks something.
     #[error("set up swap space: {0}")]
     Obstacle(#[from] Obstacle),
-    /// The keeper did not.
+    /// The keeper refused.
     #[error("set up swap space: {0}")]
     Refused(String),
-    /// Two runs would have to have different settings.
+    /// Another run has set `vm.page-cluster`, which is one setting for all.
     #[error(
         "vm.page-cluster is set by another run (keeper {keeper}); wait for it to end, or leave \
          --page-cluster out"
     )]
     PageClusterTaken {
-        /// The process that will put it back.
+        /// The process that will restore the setting.
         keeper: u32,
     },
-    /// The keeper could not be started or talked to.
+    /// The keeper could not be started, or the pipe to it failed.
     #[error("start the process that sets up swap space: {0}")]
     Keeper(#[source] io::Error),
-    /// It ended without an answer.
+    /// The keeper ended without an answer.
     #[error("the process that sets up swap space ended without an answer; see afar doctor")]
     KeeperGone,
-    /// Its journal could not be written.
+    /// The keeper's journal could not be written.
     #[error("write the journal of changes to this host in /run/afar: {0}")]
     Journal(#[from] io::Error),
     /// A system call failed.
@@ -45,7 +45,7 @@ impl From<SwapError> for farmem::RunError {
 /// What this host lacks for the swap engine.
 #[derive(Debug, thiserror::Error)]
 pub enum Obstacle {
-    /// The caller may not.
+    /// The caller is not root.
     #[error("it changes the whole host, so it needs root; run afar as root")]
     NotRoot,
     /// The kernel cannot swap.
@@ -66,13 +66,13 @@ pub enum Obstacle {
          cgroup_enable=memory"
     )]
     NoGroups,
-    /// Pages would stay in memory, compressed, in place of going to the device.
+    /// zswap would keep pages in memory, compressed, instead of sending them to the device.
     #[error(
         "zswap keeps swapped pages from the device; turn it off with: \
          echo N | sudo tee /sys/module/zswap/parameters/enabled"
     )]
     Zswap,
-    /// The delay cannot be loaded.
+    /// The BPF program of the delay cannot be loaded.
     #[error("{0}; CAP_BPF and CAP_PERFMON are needed")]
     Bpf(#[from] BpfError),
 }

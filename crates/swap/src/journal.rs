@@ -1,9 +1,9 @@
-//! What a run has changed on the host, written down before it is done, so that it can be undone.
+//! The journal of a run's changes to the host, written before each, so that it can be undone.
 //!
-//! One line a change, in a file named after the process which answers for it. Whoever finds the
-//! file and not the process undoes the changes: [`leftovers`](super::leftovers). Lines are only
-//! ever added, each by one write, so there is never half a journal; and undoing what is undone
-//! already does nothing, so none is taken out.
+//! One line a change, in a file named after the process that is responsible for it. Whoever finds
+//! the file but not the process undoes the changes: [`leftovers`](super::leftovers). Lines are only
+//! ever appended, each by one write, so there is never half a journal; and undoing a change twice
+//! does nothing, so none is removed.
 
 use std::fs;
 use std::io::{self, Write};
@@ -15,7 +15,7 @@ use sys::event::Poll;
 use sys::group::{Group, Hierarchy};
 use sys::swap::Zram;
 
-/// Where journals are.
+/// The directory of journals.
 pub(crate) const DIRECTORY: &str = "/run/afar";
 const PREFIX: &str = "swap-";
 /// The setting by which the kernel reads ahead when it swaps: 2 to this power pages.
@@ -27,19 +27,20 @@ const ENDING: Duration = Duration::from_secs(10);
 /// A change to the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// `vm.page-cluster` was, and has been set to.
+    /// `vm.page-cluster` was changed from `was` to `set`.
     PageCluster { was: u64, set: u64 },
-    /// Groups below this root have been given memory limits.
+    /// Memory limits were enabled for groups below this root.
     Controller { root: PathBuf },
-    /// A zram device is about to be added to these.
+    /// A zram device is about to be added to these devices.
     Adding { others: Vec<u32> },
-    /// This one has been added, and perhaps swapped to.
+    /// This zram device was added, and may be swapped to.
     Device { number: u32 },
-    /// This group has been made.
+    /// This control group was created.
     Group { path: PathBuf },
 }
 
 impl Step {
+    // The line of the journal.
     fn line(&self) -> String {
         match self {
             Self::PageCluster { was, set } => format!("page-cluster {was} {set}"),
@@ -53,6 +54,7 @@ impl Step {
         }
     }
 
+    // Parses a line of the journal; `None` if it is malformed.
     fn parse(line: &str) -> Option<Self> {
         let (kind, rest) = line.split_once(' ')?;
         let numbers = || rest.split_whitespace().map(u64::from_str);
@@ -73,11 +75,11 @@ impl Step {
         })
     }
 
-    /// Undoes it. What is undone already is no error.
+    /// Undoes the change. A change that is undone already is no error.
     fn undo(&self) -> Result<(), sys::Error> {
         match self {
             Self::PageCluster { was, set } => {
-                // Somebody else's setting is left alone.
+                // A value that another process has set is left alone.
                 if sys::setting::read(PAGE_CLUSTER) == Some(*set) {
                     sys::setting::write(PAGE_CLUSTER, *was)?;
                 }
@@ -85,7 +87,7 @@ impl Step {
             }
             Self::Controller { root } => {
                 let hierarchy = Hierarchy { version: sys::group::Version::Two, root: root.clone() };
-                // Somebody else has begun to use it.
+                // The kernel refuses if another process uses it meanwhile.
                 let _in_use = hierarchy.enable(false);
                 Ok(())
             }
@@ -93,7 +95,7 @@ impl Step {
                 for number in Zram::all()? {
                     let device = Zram(number);
                     if !others.contains(&number) && device.size() == 0 {
-                        // Another run may have added it, and be about to use it.
+                        // Another run may have added the device, and be about to use it.
                         if !is_claimed(number) {
                             device.remove()?;
                         }
@@ -107,6 +109,7 @@ impl Step {
     }
 }
 
+// Turns swapping to a device off, and removes it.
 fn remove_device(device: Zram) -> Result<(), sys::Error> {
     if !device.exists() {
         return Ok(());
@@ -119,6 +122,7 @@ fn remove_device(device: Zram) -> Result<(), sys::Error> {
     patiently(|| device.remove())
 }
 
+// Kills the processes of a group, and removes it.
 fn remove_group(path: &Path) -> Result<(), sys::Error> {
     if !path.exists() {
         return Ok(());
@@ -132,7 +136,7 @@ fn remove_group(path: &Path) -> Result<(), sys::Error> {
     patiently(|| group.remove())
 }
 
-// Somebody may have it open for a moment, to look at it.
+// Retries `act` for a second: another process may have the file open for a moment.
 fn patiently(mut act: impl FnMut() -> Result<(), sys::Error>) -> Result<(), sys::Error> {
     const TRIES: u32 = 100;
     for _ in 1..TRIES {
@@ -144,7 +148,7 @@ fn patiently(mut act: impl FnMut() -> Result<(), sys::Error>) -> Result<(), sys:
     act()
 }
 
-// There is nobody to interrupt it: whoever puts the host back goes on until it is back.
+// Sleeps. Nothing interrupts this: the keeper goes on until the host is restored.
 fn pause(time: Duration) {
     if let Ok(mut nothing) = Poll::new() {
         let _never_ready = nothing.wait(Some(time), &mut Vec::new());
@@ -159,7 +163,7 @@ pub(crate) struct Journal {
     pub(crate) steps: Vec<Step>,
 }
 
-/// A process, told from a later one with its number.
+/// A process, distinguished from a later one with its number by its start time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Owner {
     pid: u32,
@@ -176,18 +180,20 @@ impl Owner {
         Some(Self { pid: pid.parse().ok()?, started: started.parse().ok()? })
     }
 
+    // Whether the process still runs.
     fn lives(self) -> bool {
         started(self.pid) == Some(self.started)
     }
 }
 
-// Ticks from the start of the machine to that of the process; none for one that is ending or has
-// ended, and changes nothing any more.
+// The start time of a process, in ticks since the start of the machine; `None` for one that is
+// ending or has ended, and changes nothing any more.
 fn started(pid: u32) -> Option<u64> {
     start_of(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-// Fields of a stat file (proc_pid_stat(5)): state 3, flags 9, starttime 22.
+// The start time in a stat file; `None` if the process is ending. Fields (proc_pid_stat(5)): state
+// 3, flags 9, starttime 22.
 fn start_of(stat: &str) -> Option<u64> {
     const EXITING: u64 = 4;
     let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
@@ -197,7 +203,7 @@ fn start_of(stat: &str) -> Option<u64> {
 }
 
 impl Journal {
-    /// A journal of this process, without entries.
+    /// Creates the journal of this process, without entries.
     pub(crate) fn open() -> io::Result<Self> {
         let pid = std::process::id();
         let started = started(pid).ok_or_else(|| io::Error::other("this process is not in /proc"));
@@ -208,7 +214,7 @@ impl Journal {
         Ok(Self { path, owner, steps: Vec::new() })
     }
 
-    /// Writes down a change that is about to be made.
+    /// Records a change that is about to be made.
     pub(crate) fn add(&mut self, step: Step) -> io::Result<()> {
         let mut file = fs::File::options().append(true).open(&self.path)?;
         file.write_all(format!("{}\n", step.line()).as_bytes())?;
@@ -216,8 +222,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Undoes everything, last things first; answers what could not be undone. The journal is gone
-    /// if nothing is left.
+    /// Undoes all changes, the last one first. Returns a message for each that could not be undone.
+    /// Removes the journal if none is left.
     pub(crate) fn undo(&self) -> Vec<String> {
         let failed = |step: &Step| {
             let error = step.undo().err()?;
@@ -226,34 +232,34 @@ impl Journal {
         let left: Vec<String> = self.pending().rev().filter_map(failed).collect();
         if left.is_empty() {
             let _gone = fs::remove_file(&self.path);
-            // Not while another run has a journal there.
+            // The kernel refuses while another run has a journal there.
             let _in_use = fs::remove_dir(DIRECTORY);
         }
         left
     }
 
-    // All but the search for a device that has turned out to be known.
+    // All changes, without the search for a device that is known by now.
     fn pending(&self) -> impl DoubleEndedIterator<Item = &Step> {
         let known = self.steps.iter().any(|step| matches!(step, Step::Device { .. }));
         self.steps.iter().filter(move |step| !(known && matches!(step, Step::Adding { .. })))
     }
 
-    /// Whether one of its changes is of this kind.
+    /// Whether `kind` holds for one of the changes.
     pub(crate) fn has(&self, kind: impl FnMut(&Step) -> bool) -> bool {
         self.pending().any(kind)
     }
 
-    /// Whether the process that answers for it is still there.
+    /// Whether the responsible process still runs.
     pub(crate) fn is_answered_for(&self) -> bool {
         self.owner.lives()
     }
 
-    /// The process that answers, or answered, for it.
+    /// The responsible process, which may have ended.
     pub(crate) fn owner(&self) -> u32 {
         self.owner.pid
     }
 
-    /// Its changes in words.
+    /// The changes in words.
     pub(crate) fn describe(&self) -> String {
         let device = |number: &u32| format!("swap space {}", Zram(*number).path().display());
         let words = self.pending().map(|step| match step {
@@ -275,7 +281,7 @@ impl Journal {
     }
 }
 
-/// Every journal there is.
+/// All journals on this host.
 pub(crate) fn all() -> Vec<Journal> {
     let entries = fs::read_dir(DIRECTORY).into_iter().flatten().flatten();
     let read = |entry: fs::DirEntry| {
@@ -287,7 +293,7 @@ pub(crate) fn all() -> Vec<Journal> {
     journals
 }
 
-// Whether a run that goes on has, or may have, the zram device.
+// Whether a live run has, or may have, the zram device.
 fn is_claimed(number: u32) -> bool {
     let claims = |step: &Step| match step {
         Step::Device { number: other } => *other == number,

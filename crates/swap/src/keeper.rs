@@ -1,4 +1,4 @@
-//! The keeper: a process of its own that changes the host for a run and puts it back.
+//! The keeper: a separate process that changes the host for a run and restores it.
 //!
 //! ```text
 //! run ── "bytes … page-cluster …" ─► keeper: journal, zram, swapon, control group
@@ -7,9 +7,9 @@
 //!     ◄── "left …" for what could not be put back ──
 //! ```
 //!
-//! It is in a session of its own and takes no signals of the terminal, so that what ends the run
-//! does not end it: a run that is killed leaves nothing behind. If the keeper is killed too, its
-//! journal stays.
+//! The keeper is in a session of its own and ignores signals of the terminal, so that what ends the
+//! run does not end it: a run that is killed leaves nothing behind. If the keeper is killed too,
+//! its journal stays.
 
 use std::fmt;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -26,16 +26,16 @@ use farmem::signal::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
 /// Fast to decompress; where it is missing, the device keeps its default.
 const COMPRESSION: &str = "lz4";
 
-/// What a run wants.
+/// The request of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Wish {
     /// Bytes of swap space.
     pub(crate) bytes: u64,
-    /// What `vm.page-cluster` is to be; none leaves it.
+    /// The value of `vm.page-cluster`; `None` leaves it unchanged.
     pub(crate) page_cluster: Option<u64>,
 }
 
-/// What it gets.
+/// What the keeper has set up for the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Granted {
     pub(crate) device: Zram,
@@ -76,10 +76,10 @@ impl Granted {
     }
 }
 
-/// The keeper's side: grants one wish, waits for the end of `input`, and puts the host back.
+/// The keeper's side: grants one wish, waits for the end of `input`, and restores the host.
 ///
 /// # Errors
-/// When `output` cannot be written to while somebody still listens.
+/// When `input` or the journal fails, or `output` does at a malformed request.
 pub fn keep(input: impl Read, mut output: impl Write) -> std::io::Result<()> {
     let _alone = sys::process::lead_session();
     let _deaf = sys::event::Signals::receive(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP]);
@@ -97,7 +97,7 @@ pub fn keep(input: impl Read, mut output: impl Write) -> std::io::Result<()> {
         Err(error) => format!("refused {error}"),
     };
     let refused = answer.starts_with("refused");
-    // Whoever is gone does not miss the answer, and the end of input comes at once.
+    // A run that has ended does not need the answer; then the end of input comes at once.
     let _gone = writeln!(output, "{answer}").and_then(|()| output.flush());
     if !refused {
         std::io::copy(&mut input, &mut std::io::sink())?;
@@ -108,6 +108,7 @@ pub fn keep(input: impl Read, mut output: impl Write) -> std::io::Result<()> {
     Ok(())
 }
 
+// Sets up swap space and a control group; the journal has each step before it is done.
 fn grant(wish: Wish, journal: &mut Journal) -> Result<Granted, SwapError> {
     let hierarchy = Hierarchy::find().ok_or(Obstacle::NoGroups)?;
     if let Some(pages) = wish.page_cluster {
@@ -133,8 +134,8 @@ fn grant(wish: Wish, journal: &mut Journal) -> Result<Granted, SwapError> {
     Ok(Granted { device, group: path })
 }
 
-// There is one setting for all: a run that goes on must not find it changed, nor put back what
-// another has set.
+// Sets `vm.page-cluster`, which is one setting for all runs: no live run may find it changed, nor
+// restored by another.
 fn set_page_cluster(pages: u64, journal: &mut Journal) -> Result<(), SwapError> {
     let mut living = all().into_iter().filter(Journal::is_answered_for);
     let sets = |step: &Step| matches!(step, Step::PageCluster { .. });
@@ -147,7 +148,7 @@ fn set_page_cluster(pages: u64, journal: &mut Journal) -> Result<(), SwapError> 
     Ok(())
 }
 
-/// The run's side. Dropping it has the keeper put the host back, and waits until it has.
+/// The run's side. Dropping it makes the keeper restore the host, and waits for that.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     child: Child,
@@ -163,7 +164,7 @@ impl Keeper {
             .stderr(Stdio::null())
             .spawn()
             .map_err(SwapError::Keeper)?;
-        // Both are there, because they were asked for.
+        // Both pipes exist, because they were requested.
         let (Some(input), Some(output)) = (child.stdin.as_mut(), child.stdout.take()) else {
             return Err(SwapError::KeeperGone);
         };
@@ -186,7 +187,7 @@ impl Keeper {
         self.child.id()
     }
 
-    /// Has it put the host back, and waits until it has; answers what it could not put back.
+    /// Makes the keeper restore the host, and waits for that. Returns what it could not restore.
     pub(crate) fn dismiss(&mut self) -> Vec<String> {
         drop(self.child.stdin.take());
         let lines = self.answers.by_ref().lines().map_while(Result::ok);

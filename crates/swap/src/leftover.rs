@@ -38,7 +38,7 @@ impl Leftover {
         self.journal.describe()
     }
 
-    /// Undoes the changes; answers a sentence for each that could not be undone.
+    /// Undoes the changes. Returns a sentence for each that could not be undone.
     #[must_use]
     pub fn undo(&self) -> Vec<String> {
         self.journal.undo()

@@ -5,10 +5,10 @@
 //! ```
 //!
 //! Gao et al. 2016, section 3.1, without their kernel module. It manages whatever the kernel can
-//! swap: of statically linked programs, of all descendants, of shared memory. In return the budget
-//! is one for all of them, the kernel chooses what leaves, and the delay comes on top of what the
-//! kernel's swap path takes by itself. Of the arena engine it uses the link, the flags, the
-//! observer and the record, and nothing that manages memory.
+//! swap: of statically linked programs, of all descendants, of shared memory. In return all of them
+//! share one budget, the kernel chooses what leaves, and the delay is added to the time of the
+//! kernel's own swap path. Of the arena engine it uses the link, the flags, the observer and the
+//! record, and nothing that manages memory.
 
 mod budget;
 mod config;

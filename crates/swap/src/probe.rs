@@ -7,7 +7,7 @@ use sys::group::Hierarchy;
 use crate::error::Obstacle;
 use crate::{journal, tables};
 
-/// Whether the swap engine can be used here.
+/// Checks whether the swap engine can be used here.
 ///
 /// # Errors
 /// The first thing that is missing.
@@ -23,7 +23,7 @@ pub fn probe() -> Result<(), Obstacle> {
         return Err(Obstacle::NoRequests);
     }
     let hierarchy = Hierarchy::find().ok_or(Obstacle::NoGroups)?;
-    // In version 2 a group can be kept out of it.
+    // In version 2 a group can bypass zswap.
     if zswap_is_on() && hierarchy.version == sys::group::Version::One {
         return Err(Obstacle::Zswap);
     }
@@ -40,7 +40,7 @@ pub(super) fn zswap_is_on() -> bool {
     setting.is_ok_and(|text| text.trim() == "Y")
 }
 
-/// What `vm.page-cluster` is now; none without swapping.
+/// The value of `vm.page-cluster`; `None` if the kernel cannot swap.
 #[must_use]
 pub fn page_cluster() -> Option<u64> {
     sys::setting::read(journal::PAGE_CLUSTER)

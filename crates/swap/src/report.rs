@@ -1,4 +1,4 @@
-//! What a run under the swap engine tells.
+//! The results of a run under the swap engine.
 
 use std::collections::BTreeMap;
 
@@ -47,8 +47,9 @@ impl Totals {
         sys::clock::monotonic_ns().saturating_sub(self.start_ns)
     }
 
+    /// Counts a fault, and notes its process.
     pub(crate) fn note(&mut self, event: &SwapEvent) {
-        // It may end before the next look; and has executed what it is by now.
+        // The process may end before the next sample, and has executed its program by now.
         if self.processes.get(&event.tgid).is_none_or(|process| process.fetch_count == 0) {
             self.process(event.tgid);
         }
@@ -59,11 +60,12 @@ impl Totals {
         self.latencies.record(total_ns, event.wait_ns, event.requested_ns);
     }
 
+    /// Counts faults that the log had no room for.
     pub(crate) fn lost(&mut self, count: u64) {
         self.lost += count;
     }
 
-    /// What the group has, under the limit that is in force.
+    /// Compares the group's memory with the limit in force; `None` for no limit.
     pub(crate) fn footprint(&mut self, footprint: Footprint, limit: Option<u64>) {
         self.footprint_peak = self.footprint_peak.max(footprint.total());
         let Some(limit) = limit else { return };
@@ -78,17 +80,18 @@ impl Totals {
         }
     }
 
-    /// Looks at the processes of the group.
+    /// Samples the processes of the group.
     pub(crate) fn processes(&mut self, group: &Group) {
         for pid in group.processes().unwrap_or_default() {
             self.process(pid);
         }
     }
 
+    // Samples the memory of one process.
     fn process(&mut self, pid: u32) {
         let name = name_of(pid);
         if name.is_empty() {
-            // It has ended since; what was seen of it stays.
+            // It has ended since; what earlier samples have seen stays.
             return;
         }
         let process = self.processes.entry(pid).or_insert_with(|| ImageSummary {
@@ -103,7 +106,7 @@ impl Totals {
         process.file_bytes = process.file_bytes.max(bytes_of(&status, &["RssFile:"]));
     }
 
-    /// The program itself, which may have ended before anybody looked.
+    /// Adds the program itself, which may have ended before any sample.
     pub(crate) fn program(&mut self, pid: u32, name: &str) {
         self.processes.entry(pid).or_insert_with(|| ImageSummary {
             pid,
@@ -168,6 +171,7 @@ impl Totals {
         Outcome { change, results, pace: 0, touches: None, order: None }
     }
 
+    // Adds the group's peak and the warnings.
     fn conclude(&mut self, group: &Group) {
         if self.budget.budget_bytes > 0
             && let Some(peak) = group.resident_peak_bytes()
@@ -195,7 +199,7 @@ impl Totals {
     }
 }
 
-// The kernel has pages written when it likes, and nobody waits for them.
+// The use of the link. The kernel writes pages when it likes, and no thread waits for that.
 fn carried(config: &SwapConfig, start_ns: u64, counts: Counts) -> LinkUse {
     let mut carried = Carried::new("", &config.link, false, start_ns);
     carried.fetched(counts.read_bytes / PAGE_BYTES);
@@ -203,19 +207,20 @@ fn carried(config: &SwapConfig, start_ns: u64, counts: Counts) -> LinkUse {
     carried.finish(sys::clock::monotonic_ns(), 0)
 }
 
-// How far the kernel itself goes beyond a limit: a thread that makes room takes what it needs for
-// that, and memory is charged by 64 pages for a processor (MEMCG_CHARGE_BATCH).
+// By how many bytes the kernel itself exceeds a limit: a thread that makes room takes what it needs
+// for that, and memory is charged by 64 pages for a processor (MEMCG_CHARGE_BATCH).
 fn batch_bytes() -> u64 {
     const PAGES: u64 = 64;
     let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     processors as u64 * PAGES * PAGE_BYTES
 }
 
-// What the kernel may swap of a process, wherever it is, from its status file: all is managed.
+// The memory of a process that the kernel may swap, wherever it is, from its status file.
 fn managed_bytes(status: &str) -> u64 {
     bytes_of(status, &["RssAnon:", "RssShmem:", "VmSwap:"])
 }
 
+// The sum of `fields` in a status file, in bytes.
 fn bytes_of(status: &str, fields: &[&str]) -> u64 {
     let field = |name: &&str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name))?;

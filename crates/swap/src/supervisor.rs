@@ -28,7 +28,7 @@ const ENDED: u64 = 3;
 
 /// How long the budget may lag behind what is in use while nothing is swapped.
 const MEASURE_NS: u64 = 10_000_000;
-/// From one call of the observer to the next.
+/// Time from one call of the observer to the next.
 const LOOK_NS: u64 = 100_000_000;
 
 /// A program that runs with part of its memory in swap space behind a link.
@@ -47,7 +47,7 @@ pub struct SwapSupervisor<'a> {
     limit: Option<u64>,
     /// How often the log is emptied and a group that swaps is measured.
     period: Duration,
-    /// When the group was last measured, and what it had turned over by then.
+    /// When the group was last measured, and its turnover by then, in bytes.
     measured_ns: u64,
     turned: u64,
     /// When the observer was last called.
@@ -78,7 +78,7 @@ impl<'a> SwapSupervisor<'a> {
             .map_err(|error| RunError::spawn(name, SpawnError::Program(error)))?
             .id();
         let totals = Totals::new();
-        // Not before: the program inherits the signal mask.
+        // After the spawn: the program inherits the signal mask.
         let signals = Signals::receive(&signal::TAKEN)?;
         let (poll, timer) = (Poll::new()?, Timer::new()?);
         let ended = sys::process::watch(child)?;
@@ -108,10 +108,10 @@ impl<'a> SwapSupervisor<'a> {
         })
     }
 
-    /// Runs until the program and all its descendants have ended, and puts the host back.
+    /// Runs until the program and all its descendants have ended, and restores the host.
     ///
     /// # Errors
-    /// When the kernel refuses something that it allowed at the start.
+    /// When the kernel refuses what it allowed at the start.
     pub fn run(mut self) -> Result<Outcome, RunError> {
         let mut ready = Vec::new();
         loop {
@@ -145,6 +145,7 @@ impl<'a> SwapSupervisor<'a> {
         }
     }
 
+    // Acts on the ends and stops of child processes.
     fn next_changes(&mut self) {
         while let Some((pid, change)) = sys::process::next_change() {
             let keeper = self.keeper.as_ref().map(Keeper::pid);
@@ -169,6 +170,7 @@ impl<'a> SwapSupervisor<'a> {
         }
     }
 
+    // Measures the group if that is due, and calls the observer every 100 ms.
     fn tick(&mut self) {
         self.timer.acknowledge();
         let elapsed_ns = self.totals.elapsed_ns();
@@ -190,7 +192,7 @@ impl<'a> SwapSupervisor<'a> {
         }
     }
 
-    // Has the limit be what the configuration asks for, of what is in use now.
+    // Sets the group's limit for the memory in use now. Returns that memory.
     fn restore_budget(&mut self) -> Footprint {
         let mut footprint = self.footprint();
         let wanted = budget::wanted(&self.config, footprint);
@@ -212,6 +214,7 @@ impl<'a> SwapSupervisor<'a> {
         Footprint { resident, swapped }
     }
 
+    // Applies a change of the link or the budget.
     fn retune(&mut self, change: &Retune) {
         if let Some(rtt) = change.rtt {
             self.config.link.rtt = rtt;
@@ -226,6 +229,7 @@ impl<'a> SwapSupervisor<'a> {
         self.restore_budget();
     }
 
+    // Reads the log of faults.
     fn drain(&mut self) {
         let mut recorded = Vec::new();
         while let Some(event) = self.delay.next_event() {
@@ -247,7 +251,7 @@ impl<'a> SwapSupervisor<'a> {
         let name = name.as_deref().and_then(|path| path.rsplit('/').next());
         self.totals.program(self.child, name.unwrap_or_default());
         let mut outcome = self.totals.finish(status, &self.group, &self.config, counts);
-        // Before the host is put back: what comes back to memory then is nobody's fault.
+        // Before the host is restored: pages that return to memory then are not faults.
         drop(self.delay);
         if let Some(keeper) = &mut self.keeper {
             let left = keeper.dismiss().into_iter();
@@ -258,16 +262,17 @@ impl<'a> SwapSupervisor<'a> {
     }
 }
 
+// Starts the keeper, which sets up swap space.
 fn hire(config: &SwapConfig) -> Result<(Keeper, Granted), SwapError> {
     let (name, arguments) = config.keeper.split_first().ok_or(SwapError::KeeperGone)?;
-    // Swap space for all the memory that there is: it takes none before something is in it, but
-    // for a table of one part in 256.
+    // Swap space for all available memory: while empty it takes only a table of one part in 256.
     let bytes = memory_bytes("MemAvailable:");
     let wish = Wish { bytes, page_cluster: config.page_cluster };
     // Listings of processes show it under this name.
     Keeper::start(Command::new(name).arg0("afar").args(arguments), wish)
 }
 
+// The event for the observer; `None` if the page has no number.
 fn fault(event: &SwapEvent) -> Option<FaultEvent> {
     Some(FaultEvent {
         time_ns: event.time_ns,

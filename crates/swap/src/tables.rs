@@ -1,4 +1,4 @@
-//! The tables that the delay and the supervisor both read and write; `bpf/swap.h` is the same in C.
+//! The tables that the BPF delay and the supervisor share; `bpf/swap.h` is the same in C.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -8,7 +8,7 @@ use sys::memory::SharedView;
 
 use farmem::link::{LINK_WORDS, LinkTable, PROFILE_ENTRIES, delays};
 
-// Aligned as the loader wants it.
+// Aligns the object as the BPF loader requires.
 #[repr(C, align(8))]
 struct Aligned<T: ?Sized>(T);
 static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/swap.bpf.o")));
@@ -29,7 +29,7 @@ pub(crate) struct SwapEvent {
     pub(crate) tgid: u32,
     /// Pages that came, those read ahead included.
     pub(crate) pages: u32,
-    /// Nanoseconds it waited for the link.
+    /// Nanoseconds that the fault waited for the link.
     pub(crate) wait_ns: u32,
     pub(crate) requested_ns: u32,
     /// Nanoseconds that the delay took.
@@ -38,7 +38,7 @@ pub(crate) struct SwapEvent {
     pub(crate) total_ns: u32,
 }
 
-/// What the kernel side has counted.
+/// The counts of the kernel side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Counts {
     pub(crate) read_bytes: u64,
@@ -48,13 +48,13 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// Bytes that have come or gone.
+    /// Bytes that were read or written.
     pub(crate) fn turnover(self) -> u64 {
         self.read_bytes + self.write_bytes
     }
 }
 
-/// The loaded delay; dropping it takes it away.
+/// The loaded delay; dropping it unloads it.
 pub(crate) struct Delay {
     _object: Object,
     control: SharedView,
@@ -64,13 +64,14 @@ pub(crate) struct Delay {
     event_tail: u64,
 }
 
-/// Whether the delay can be loaded here, and if not, why.
+/// Checks whether the delay can be loaded here.
 pub(crate) fn probe() -> Result<(), BpfError> {
     Delay::load(0, u32::MAX).map(drop)
 }
 
 impl Delay {
-    /// Loads it for the members of a control group and a device, both by the kernel's numbers.
+    /// Loads the delay for the processes of a control group and a device, both by the kernel's
+    /// numbers.
     pub(crate) fn load(group: u64, device: u32) -> Result<Self, BpfError> {
         let mut object = Object::load(&OBJECT.0, &[])?;
         let delay = Self {
@@ -100,7 +101,7 @@ impl Delay {
         self.control.words32()[5].store(u32::from(delays(link)), Ordering::Release);
     }
 
-    /// What has been counted so far.
+    /// The counts so far.
     pub(crate) fn counts(&self) -> Counts {
         let count = |place: usize| self.control.words64()[place].load(Ordering::Relaxed);
         Counts {
@@ -111,12 +112,12 @@ impl Delay {
         }
     }
 
-    /// Takes the number of faults that the log had no room for.
+    /// Returns and resets the number of faults that the log had no room for.
     pub(crate) fn take_lost(&self) -> u64 {
         self.control.words64()[9].swap(0, Ordering::AcqRel)
     }
 
-    /// Takes the next event out of the log.
+    /// Reads the next event of the log; `None` if there is none.
     pub(crate) fn next_event(&mut self) -> Option<SwapEvent> {
         let event = take(&self.events, self.event_tail)?;
         self.event_tail += 1;
@@ -124,11 +125,13 @@ impl Delay {
         Some(event)
     }
 
+    // How many events have been read, for the kernel side.
     fn tail(&self) -> &AtomicU64 {
         &self.control.words64()[16]
     }
 }
 
+// Reads the event at `tail` and frees its entry; `None` if it is empty.
 fn take(events: &SharedView, tail: u64) -> Option<SwapEvent> {
     let place = usize::try_from(tail).unwrap_or(0) & (EVENTS_MAX - 1);
     let halves = &events.words32()[place * EVENT_HALVES..][..EVENT_HALVES];
