@@ -1,4 +1,4 @@
-//! What a fault costs on this machine beyond the delay asked for.
+//! Measures what a fault costs on this machine beyond the requested delay.
 //!
 //! ```text
 //! probe without a delay and with it ─► floor, constant ─► probe less the constant ─► its error
@@ -33,24 +33,24 @@ use crate::run_failed;
 
 pub(crate) use verdict::{Busy, Unusable};
 
-/// Time for the touches of one probe, and the fewest there are.
+/// Time for the touches of one probe, and the least number of touches.
 const TOUCHING: Duration = Duration::from_ms(15);
 const TOUCHES_MIN: u64 = 50;
-/// Not zero: without any delay the trap does not even look at the clock.
+/// Not zero: without any delay the trap does not read the clock.
 const SHORTEST: Duration = Duration::from_ns(1);
-/// Assumed of a fault until it has been measured.
+/// The assumed cost of a fault until it has been measured.
 const FAULT_GUESS: Duration = Duration::from_us(10);
-/// Pages of a blade: more than the probe has.
+/// Pages of a blade: more than the probe uses.
 const BLADE_PAGES: u32 = 1 << 14;
-/// How often the constant is corrected, at most.
+/// The most corrections of the constant.
 const CORRECTIONS_MAX: u32 = 4;
-/// How often all of it is tried until a trap is called unusable: a busy moment is no reason.
+/// How often a calibration is tried before a trap is called unusable: a busy moment is no reason.
 const TRIES: u32 = 3;
-/// Where the probe has everything but the pages that it touches: local, whatever happens.
+/// The tier of all memory of the probe except the pages that it touches: always local.
 const OWN: &str = "own";
 
-/// Pages that the probe touches in a cycle, how many of them are local, and how often it touches
-/// one at most. The bpf trap holds no small budget; a fault of the other may take milliseconds.
+/// How many pages the probe touches in a cycle, how many of them are local, and the most touches.
+/// The bpf trap holds no small budget; a fault of the other may take milliseconds.
 const fn extent(trap: TrapKind) -> (u64, Pages, u64) {
     match trap {
         TrapKind::Bpf => (2048, Pages::new(512), 2048),
@@ -86,7 +86,7 @@ impl Classed for CalibrationError {
     }
 }
 
-/// A run or a prediction that a calibration has stopped.
+/// A calibration has failed, and with it the run or the prediction.
 #[derive(Debug, thiserror::Error)]
 #[error("calibrate: {0}")]
 pub(crate) struct NotCalibrated(#[from] CalibrationError);
@@ -101,13 +101,13 @@ impl Classed for NotCalibrated {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Calibrated {
     pub(crate) calibration: Calibration,
-    /// The delay it was made for.
+    /// The delay for which it was made.
     delay: Duration,
     busy: Busy,
 }
 
 impl Calibrated {
-    /// What a reader of results should know of it, if there is something.
+    /// A warning for the reader of results; `None` if the calibration is good.
     pub(crate) fn doubt(&self) -> Option<String> {
         verdict::doubt(self.calibration.median_error_ns, self.delay, self.busy)
     }
@@ -122,10 +122,10 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// It, if it is of `trap`.
+    /// The calibration, if it is of `trap`.
     ///
     /// # Errors
-    /// That it is of another.
+    /// When it is of another trap.
     pub(crate) fn of(&self, trap: TrapKind) -> Result<Calibration, NotCalibrated> {
         let (known, trap) = (self.trap.clone(), trap.name());
         if known != trap {
@@ -151,15 +151,15 @@ pub(crate) fn floor(trap: TrapKind) -> Result<u64, CalibrationError> {
     patiently(|| floor_once(trap))
 }
 
-// In a run of its own: a probe of long delays touches too few pages to use up the frames that are
-// free when it begins.
+// Measures the floor in a separate run: a probe of long delays touches too few pages to use up the
+// frames that are free when it begins.
 fn floor_once(trap: TrapKind) -> Result<u64, CalibrationError> {
     let Seen { tiers: [probed], .. } = probe(trap, [SHORTEST], 0, 0)?;
     usable(trap, verdict::floor(probed.p50_ns))?;
     Ok(probed.p50_ns)
 }
 
-/// Measures the shortest fetch from memory that is far for real, of afar itself, in nanoseconds.
+/// Measures the shortest fetch from a blade in afar's own memory, in nanoseconds.
 ///
 /// # Errors
 /// As [`calibrate`].
@@ -174,7 +174,7 @@ pub(crate) fn far_floor() -> Result<u64, CalibrationError> {
     })
 }
 
-/// Tries again what only looked unusable.
+/// Repeats a measurement while it says that the trap is unusable, up to [`TRIES`] times.
 fn patiently<T>(
     mut measure: impl FnMut() -> Result<T, CalibrationError>,
 ) -> Result<T, CalibrationError> {
@@ -187,13 +187,14 @@ fn patiently<T>(
     measure()
 }
 
+// Turns a verdict on `trap` into an error of the calibration.
 fn usable(trap: TrapKind, verdict: Result<(), Unusable>) -> Result<(), CalibrationError> {
     verdict.map_err(|why| CalibrationError::Unusable { trap, why })
 }
 
 fn calibrate_once(trap: TrapKind, delay: Duration) -> Result<Calibrated, CalibrationError> {
     let floor_ns = floor_once(trap)?;
-    // A delay that cannot be had shows nothing but the floor again.
+    // A delay below the floor would show only the floor again.
     let delay = delay.max(Duration::from_ns(floor_ns));
     let Seen { tiers: [delayed], pace: reference, .. } = probe(trap, [delay], 0, 0)?;
     let most_ns = constant_max_ns(trap, floor_ns, delay);
@@ -222,8 +223,9 @@ fn calibrate_once(trap: TrapKind, delay: Duration) -> Result<Calibrated, Calibra
     Ok(best)
 }
 
-/// What a fault can cost beyond its delay. The bpf trap waits in the fault itself, so that more
-/// than a fault is other programs that ran meanwhile; the other has the supervisor wake up for it.
+/// The most that a fault can cost beyond its delay. The bpf trap waits in the fault itself, so that
+/// more than a fault is due to other programs that ran meanwhile; the other trap wakes the
+/// supervisor.
 fn constant_max_ns(trap: TrapKind, floor_ns: u64, delay: Duration) -> u64 {
     match trap {
         TrapKind::Bpf => (floor_ns * 2).min(delay.as_ns()),
@@ -231,7 +233,7 @@ fn constant_max_ns(trap: TrapKind, floor_ns: u64, delay: Duration) -> u64 {
     }
 }
 
-/// What samples taken with a constant say of it, and the constant that they ask for.
+/// The calibration that samples taken with a constant give, and the constant to try next.
 fn corrected(
     samples: &[u64],
     delay: Duration,
@@ -247,16 +249,16 @@ fn corrected(
         median_error_ns,
     };
     if !verdict::is_tolerable(off_ns, delay) {
-        // A large correction may do something else than it should: it is to be seen first.
+        // A large correction may have another effect than it should: measure it first.
         return (calibration(constant_ns, off_ns), wanted_ns);
     }
     let correction_ns = wanted_ns.cast_signed() - constant_ns.cast_signed();
-    // Of all samples it would be none by construction; of the later ones it shows a drift.
+    // Over all samples the error would be 0 by construction; over the later ones it shows a drift.
     let drift_ns = error_ns(&samples[samples.len() / 2..], delay) - correction_ns;
     (calibration(wanted_ns, drift_ns), wanted_ns)
 }
 
-/// The median of `samples` over the delay.
+/// By how much the median of `samples` exceeds the delay, in nanoseconds.
 fn error_ns(samples: &[u64], delay: Duration) -> i64 {
     let mut sorted = samples.to_vec();
     sorted.sort_unstable();
@@ -264,7 +266,7 @@ fn error_ns(samples: &[u64], delay: Duration) -> i64 {
     median.cast_signed() - delay.as_ns().cast_signed()
 }
 
-/// What one probe has shown.
+/// The results of one probe.
 struct Seen<const TIERS: usize> {
     tiers: [Probed; TIERS],
     /// The processor's speed ([`Outcome::pace`]).
@@ -272,7 +274,7 @@ struct Seen<const TIERS: usize> {
     busy: Busy,
 }
 
-/// Runs one probe over tiers with these delays; answers what it saw, if the engine saw the same.
+/// Runs one probe over tiers with these delays. The error says if the engine counted other fetches.
 fn probe<const TIERS: usize>(
     trap: TrapKind,
     delays: [Duration; TIERS],
@@ -285,7 +287,7 @@ fn probe<const TIERS: usize>(
 }
 
 impl<const TIERS: usize> Seen<TIERS> {
-    /// What the probe saw of each tier, if the engine fetched a page for each of its touches.
+    /// The results for each tier, if the engine fetched a page for each touch of the probe.
     fn of(
         trap: TrapKind,
         probed: Vec<Probed>,
@@ -304,8 +306,8 @@ impl<const TIERS: usize> Seen<TIERS> {
     }
 }
 
-/// Runs the probe that is configured to write to the given descriptor; answers what it saw of each
-/// tier, and what the engine did.
+/// Runs the probe that `configure` sets up to write to the given descriptor. Returns its results
+/// for each tier, and the engine's outcome.
 ///
 /// # Errors
 /// When the engine cannot run it.
@@ -315,7 +317,8 @@ pub(crate) fn ask(
     ask_and_wait(configure, None).map(|(probed, outcome, _waited_ns)| (probed, outcome))
 }
 
-/// The same, with pages on a blade if there is one, and how long the engine waited for a processor.
+/// As [`ask`], with pages on a blade if there is one. Also returns how long the engine waited for a
+/// processor.
 fn ask_and_wait(
     configure: impl FnOnce(&OwnedFd) -> RunConfig,
     blade: Option<MemoryBlade>,
@@ -334,7 +337,7 @@ fn ask_and_wait(
         drop(far);
         (ended, waited_ns())
     });
-    // To the end, which comes when both the probe and the engine have closed their descriptor.
+    // Read to the end, which comes when both the probe and the engine have closed their descriptor.
     let mut answer = String::new();
     let read = File::from(near).read_to_string(&mut answer);
     let (outcome, waited_ns) = match engine.join() {
@@ -355,6 +358,7 @@ fn pipe() -> rustix::io::Result<(OwnedFd, OwnedFd)> {
     Ok((near, far))
 }
 
+// The run that calibrates `trap`: a probe over tiers with `delays`.
 fn config(
     trap: TrapKind,
     delays: &[Duration],
@@ -368,7 +372,7 @@ fn config(
     engine(trap, program, tiers, (constant_ns, reference))
 }
 
-/// How the engine runs a probe.
+/// The configuration of a probe's run.
 pub(crate) fn engine(
     trap: TrapKind,
     program: Vec<OsString>,
@@ -396,6 +400,7 @@ pub(crate) fn engine(
     }
 }
 
+// The probe's command line.
 fn command(delays: &[Duration], (pages, touches_max): (u64, u64), output: i32) -> Vec<OsString> {
     let longest = delays.iter().copied().fold(FAULT_GUESS, Duration::max);
     let touches = (TOUCHING.as_ns() / longest.as_ns()).clamp(TOUCHES_MIN, touches_max);
@@ -416,7 +421,7 @@ fn tiers_of(delays: &[Duration], local: Pages) -> impl Iterator<Item = Tier> {
     delays.iter().enumerate().map(move |(index, &delay)| far(index, Some(local), delay))
 }
 
-/// The tier of that index, with so much local memory: `None` for all.
+/// The tier number `index`, with `local` pages of local memory; `None` for no limit.
 pub(crate) fn far(index: usize, local: Option<Pages>, delay: Duration) -> Tier {
     Tier {
         name: tier_name(index),

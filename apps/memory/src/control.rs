@@ -15,12 +15,12 @@ use crate::run_directory::Listener;
 use crate::setting::Change;
 use crate::tuning::Tuning;
 
-/// Longest request; more without an end of line is not one.
+/// Longest request; a peer that sends more without an end of line is disconnected.
 const REQUEST_BYTES_MAX: usize = 4096;
-/// Connections at once; those beyond wait to be accepted.
+/// Most connections at once; others wait to be accepted.
 const PEERS_MAX: usize = 8;
 
-/// What may be asked.
+/// A request to a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Request {
@@ -28,7 +28,7 @@ pub(crate) enum Request {
     Set(Change),
 }
 
-/// What is answered.
+/// The reply of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Reply {
@@ -52,22 +52,22 @@ struct Peer {
 }
 
 impl Control {
-    /// Listens.
+    /// Binds the socket.
     ///
     /// # Errors
-    /// When the directory of runs cannot be made, or is another user's.
+    /// When the directory of runs cannot be created, or is another user's.
     pub(crate) fn listen(program: String, tuning: Tuning) -> io::Result<Self> {
         let listener = Listener::bind()?;
         listener.socket.set_nonblocking(true)?;
         Ok(Self { listener, peers: Vec::new(), program, tuning })
     }
 
-    /// What was changed, in words, for the record of the run.
+    /// All changes of settings, in words, for the record of the run.
     pub(crate) fn into_changes(self) -> Vec<String> {
         self.tuning.into_changes()
     }
 
-    /// Answers whoever has asked, and says what to change.
+    /// Answers all complete requests. Returns the changes to apply.
     pub(crate) fn poll(&mut self, snapshot: &Snapshot) -> Vec<Retune> {
         self.accept();
         let mut retunes = Vec::new();
@@ -75,7 +75,7 @@ impl Control {
             match peer.receive() {
                 Received::Request(line) => {
                     let reply = self.answer(&line, snapshot, &mut retunes);
-                    // One request a connection: closing it is the end of the answer.
+                    // A connection has one request: closing it ends the reply.
                     peer.send(&reply);
                 }
                 Received::Nothing => self.peers.push(peer),
@@ -85,6 +85,7 @@ impl Control {
         retunes
     }
 
+    // Accepts new connections of users who may control the run.
     fn accept(&mut self) {
         while self.peers.len() < PEERS_MAX {
             let Ok((stream, _)) = self.listener.socket.accept() else {
@@ -96,6 +97,7 @@ impl Control {
         }
     }
 
+    // Parses a request and returns the reply to it; a change is added to `retunes`.
     fn answer(&mut self, line: &[u8], snapshot: &Snapshot, retunes: &mut Vec<Retune>) -> Reply {
         match serde_json::from_slice(line) {
             Ok(Request::Show) => Reply::Run(self.state(snapshot)),
@@ -136,6 +138,7 @@ enum Received {
 }
 
 impl Peer {
+    // Reads what the peer has sent, without waiting.
     fn receive(&mut self) -> Received {
         let mut buffer = [0_u8; 1024];
         loop {
@@ -161,12 +164,12 @@ impl Peer {
     fn send(&mut self, reply: &Reply) {
         let mut line = serde_json::to_vec(reply).expect("texts and numbers have a JSON form");
         line.push(b'\n');
-        // Smaller than a socket's buffer; whoever has gone away does not miss it.
+        // Smaller than a socket's buffer; a peer that has gone does not need it.
         let _gone = self.stream.write_all(&line);
     }
 }
 
-/// Only root and the user of this run; the socket's permissions say the same.
+/// Whether the peer is root or the user of this run; the socket's permissions say the same.
 fn may_control(stream: &UnixStream) -> bool {
     let Ok(peer) = rustix::net::sockopt::socket_peercred(stream) else {
         return false;

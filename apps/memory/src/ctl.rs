@@ -22,13 +22,13 @@ use console::layout::count;
 pub(crate) use error::CtlError;
 use error::PATIENCE;
 
-/// Longest answer that is read.
+/// Longest reply that is read.
 const REPLY_BYTES_MAX: u64 = 1 << 20;
 
-/// Does what the words say.
+/// Performs `afar ctl`.
 ///
 /// # Errors
-/// When they are not understood, or the run cannot be reached or refuses.
+/// When the words are not understood, or the run cannot be reached or refuses.
 pub fn ctl(flags: &CtlFlags) -> Result<ExitCode, Failure> {
     let json = Output::wanted(flags.json.as_deref())?;
     let words: Vec<&str> = flags.words.iter().map(String::as_str).collect();
@@ -50,17 +50,18 @@ fn number(text: &str) -> Result<u32, CtlError> {
     text.parse().map_err(|_| CtlError::Words(text.to_owned()))
 }
 
-/// Asks one run one thing.
+/// Sends one request to one run. Returns its state.
 fn ask(pid: u32, request: &Request) -> Result<RunState, CtlError> {
     let stream = runs().remove(&pid).ok_or(CtlError::NoRun { pid })?;
     ask_over(stream.map_err(|error| failed(pid, error))?, pid, request)
 }
 
+// The error for a failed connection to a run.
 fn failed(pid: u32, source: io::Error) -> CtlError {
     match source.kind() {
         io::ErrorKind::ConnectionRefused => CtlError::NoRun { pid },
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => CtlError::Silent { pid },
-        // Those it does not talk to cannot connect, or it hangs up on them.
+        // Users who may not control the run cannot connect, or are disconnected.
         io::ErrorKind::PermissionDenied
         | io::ErrorKind::BrokenPipe
         | io::ErrorKind::ConnectionReset => CtlError::NotOurs { pid },
@@ -68,6 +69,7 @@ fn failed(pid: u32, source: io::Error) -> CtlError {
     }
 }
 
+// Sends a request over a connection. Returns the run's state.
 fn ask_over(mut stream: UnixStream, pid: u32, request: &Request) -> Result<RunState, CtlError> {
     let failed = |source| failed(pid, source);
     stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
@@ -91,7 +93,7 @@ pub fn answers(pid: u32) -> bool {
     ask(pid, &Request::Show).is_ok()
 }
 
-/// What a run does at this moment.
+/// The current state of a run.
 ///
 /// # Errors
 /// A sentence, when it cannot be reached.
@@ -99,17 +101,17 @@ pub fn state_of(pid: u32) -> Result<RunState, String> {
     ask(pid, &Request::Show).map_err(|error| error.to_string())
 }
 
-/// What all runs do that this user may look at and that answer, in order of their process ids.
+/// The states of all runs that answer this user, in order of their process ids.
 #[must_use]
 pub fn states() -> Vec<RunState> {
     asked().into_iter().filter_map(|(_, state)| state.ok()).collect()
 }
 
-/// All runs on this machine by process id, with a connection to each or why there is none.
+/// All runs on this machine by process id, each with a connection or why there is none.
 ///
-/// The id is the one that the kernel has for whoever listens: names can be chosen, and are of
-/// another process in another namespace. Only of a run that may not be connected to is the name
-/// all that is known.
+/// The id is the kernel's for the process that listens: names can be chosen, and are those of
+/// another process in another namespace. Only of a run that may not be connected to is nothing but
+/// the name known.
 fn runs() -> BTreeMap<u32, io::Result<UnixStream>> {
     let mut runs = BTreeMap::new();
     for found in sockets() {
@@ -122,19 +124,20 @@ fn runs() -> BTreeMap<u32, io::Result<UnixStream>> {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 runs.entry(found.pid).or_insert(Err(error));
             }
-            // Nobody listens there any more.
+            // The run has ended.
             Err(_) => {}
         }
     }
     runs
 }
 
+// The process that listens on the other end of a connection.
 fn listener_of(stream: &UnixStream) -> Option<u32> {
     let peer = rustix::net::sockopt::socket_peercred(stream).ok()?;
     u32::try_from(peer.pid.as_raw_nonzero().get()).ok()
 }
 
-// What each run says of itself, or why it says nothing.
+// The state of each run, or why it does not answer.
 fn asked() -> Vec<(u32, Result<RunState, CtlError>)> {
     let ask = |(pid, stream): (u32, io::Result<UnixStream>)| {
         let stream = stream.map_err(|error| failed(pid, error));
@@ -143,7 +146,7 @@ fn asked() -> Vec<(u32, Result<RunState, CtlError>)> {
     runs().into_iter().map(ask).collect()
 }
 
-// As a table, and as JSON.
+// All runs as a table, and as JSON.
 fn list() -> [String; 2] {
     let mut states = Vec::new();
     let mut text = format!(
@@ -169,6 +172,7 @@ fn list() -> [String; 2] {
     [text, to_json(&states)]
 }
 
+// One run as text, and as JSON.
 fn show(state: &RunState) -> [String; 2] {
     let mut text = String::new();
     let mut row = |name: &str, value: String| {

@@ -1,9 +1,9 @@
-//! What a tier asks for in bytes of local memory.
+//! The local memory of a tier, in bytes.
 
 use farmem::Tier;
 use measure::{Bytes, LocalSize};
 
-/// Local memory of `tier`, when it does not depend on how much is in use.
+/// Local memory of `tier`; `None` if it has no limit or is a share of the memory in use.
 pub(crate) fn budget(tier: &Tier, of: Option<Bytes>) -> Option<Bytes> {
     match (tier.local?, of) {
         (LocalSize::Bytes(bytes), _) => Some(bytes),

@@ -23,50 +23,49 @@ use crate::setting::TierSetting;
 use document::Bandwidth;
 use sys::processors::Processors;
 
-/// Name of the tier where memory goes by itself.
-/// A thread spins for so long for a page that is far for real: interrupts are off meanwhile, and
-/// other delays of a processor are about as long.
+/// Longest spin of a thread for a page on a blade: interrupts are off meanwhile, and other delays
+/// of a processor are about as long.
 const SPIN_MAX: Duration = Duration::from_us(20);
+// Name of the tier where memory goes by default.
 const DEFAULT_TIER: &str = "far";
 
 /// Everything that decides a run.
 #[derive(Debug, Clone)]
 pub(crate) struct Experiment {
     pub(crate) program: Vec<OsString>,
-    /// At least one; the first is where memory goes by itself.
+    /// At least one; the first is the default tier.
     pub(crate) tiers: Vec<Tier>,
     pub(crate) of: Option<Bytes>,
     pub(crate) scope: BudgetScope,
     pub(crate) policy: PolicyKind,
     pub(crate) prefetch: Prefetch,
-    /// Pages on their way to far memory at a time; none leaves it to the engine.
+    /// Most pages on their way to far memory at a time; `None` leaves it to the engine.
     pub(crate) in_flight: Option<u64>,
     pub(crate) write_back: WriteBack,
     pub(crate) seed: u64,
     pub(crate) engine: EngineKind,
-    /// What the kernel is to read ahead with the swap engine; none leaves it.
+    /// `vm.page-cluster` for the swap engine; `None` leaves it unchanged.
     pub(crate) page_cluster: Option<u64>,
-    /// As asked for; [`crate::trap`] decides.
+    /// The requested trap; [`crate::trap`] decides.
     pub(crate) trap: Trap,
-    /// As asked for; none is what the trap does.
+    /// The requested way to wait; `None` for that of the trap.
     pub(crate) wait: Option<Wait>,
     pub(crate) profile: Option<PathBuf>,
     pub(crate) calibrate: bool,
-    /// What a calibration would find.
+    /// A calibration of an earlier run, in place of a new one.
     pub(crate) known: Option<Known>,
     pub(crate) allow_below_floor: bool,
-    /// The blade, and how long it may be gone.
+    /// The blades, and how long they may be unreachable.
     pub(crate) far: Option<Far>,
-    /// How long a thread spins for a page that is far for real; none leaves it to
-    /// [`SPIN_MAX`].
+    /// Longest spin of a thread for a page on a blade; `None` for [`SPIN_MAX`].
     spin_max: Option<Duration>,
-    /// The processor of the supervisor.
+    /// The processor that the supervisor stays on; `None` leaves it to the kernel.
     processor: Option<usize>,
     /// The file of the order of first fetches.
     remember: Option<PathBuf>,
 }
 
-/// Flags that cannot be what was meant.
+/// Why flags are refused.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UsageError {
     #[error("--of {of} with --local {local}: a size is not a share of anything; leave out --of")]
@@ -147,7 +146,7 @@ impl Classed for UsageError {
 }
 
 impl Experiment {
-    /// Fills in what the flags leave open. Reads the profile, if there is one.
+    /// Makes an experiment from flags and defaults. Reads the delay profile, if there is one.
     ///
     /// # Errors
     /// When two flags contradict one another, or the profile cannot be read.
@@ -214,7 +213,7 @@ impl Experiment {
         })
     }
 
-    /// What the engine is told.
+    /// The configuration for the arena engine.
     pub(crate) fn config(&self, trap: TrapKind, cost: Calibration, record: bool) -> RunConfig {
         RunConfig {
             program: self.program.clone(),
@@ -237,7 +236,7 @@ impl Experiment {
         }
     }
 
-    /// The same for the swap engine.
+    /// The configuration for the swap engine.
     pub(crate) fn swap_config(&self, record: bool) -> SwapConfig {
         let default = &self.tiers[0];
         SwapConfig {
@@ -252,18 +251,18 @@ impl Experiment {
         }
     }
 
-    /// Whether threads are to spin, and nothing else will do.
+    /// Whether the flags demand that threads spin.
     pub(crate) fn wants_spin(&self) -> bool {
         let is_named = self.trap == Trap::Bpf || self.wait == Some(Wait::Spin);
         is_named || self.spin_max.is_some()
     }
 
-    /// How long a thread spins at most for a page that is far for real.
+    /// Longest spin of a thread for a page on a blade.
     pub(crate) fn spin_max(&self) -> Duration {
         self.spin_max.unwrap_or(SPIN_MAX)
     }
 
-    /// What the record of the run says about it.
+    /// The parameters for the record of the run.
     pub(crate) fn params(&self, mechanism: Mechanism) -> Params {
         let default = &self.tiers[0];
         let local = default.local.unwrap_or(LocalSize::Fraction(Fraction::ONE));
@@ -317,14 +316,14 @@ impl Experiment {
         name.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
     }
 
-    /// The shortest delay of a page that is not none, over all tiers.
+    /// The shortest page delay above 0 of all tiers; `None` if no tier has a delay.
     pub(crate) fn shortest_delay(&self) -> Option<Duration> {
         let delays = self.tiers.iter().map(|tier| tier.link.page_delay());
         delays.filter(|delay| !delay.is_zero()).min()
     }
 }
 
-/// What means something with --validate only. clap demands no flag that a third one excludes, as
+/// Refuses flags that need --validate. clap cannot demand a flag that a third one excludes, as
 /// --rtt does.
 fn check_useless(flags: &RunFlags) -> Result<(), UsageError> {
     let given = flags.validation.given().into_iter().find(|(_, is_given)| *is_given);
@@ -334,7 +333,7 @@ fn check_useless(flags: &RunFlags) -> Result<(), UsageError> {
     }
 }
 
-/// What one engine has and the other has not.
+/// Refuses flags that the chosen engine does not have.
 fn check_engine(flags: &RunFlags) -> Result<(), UsageError> {
     if flags.engine == EngineKind::Arena {
         return if flags.page_cluster.is_some() { Err(UsageError::NotForArena) } else { Ok(()) };
@@ -365,7 +364,7 @@ fn check_engine(flags: &RunFlags) -> Result<(), UsageError> {
     }
 }
 
-/// What a trap that was named can do while a thread waits.
+/// Refuses a way to wait that the requested trap does not have.
 fn check_wait(flags: &RunFlags) -> Result<(), UsageError> {
     match (flags.trap, flags.wait) {
         (Trap::Bpf, Some(Wait::Sleep)) => Err(UsageError::BpfSleeps),
@@ -374,7 +373,7 @@ fn check_wait(flags: &RunFlags) -> Result<(), UsageError> {
     }
 }
 
-/// What goes together with pages that are far for real.
+/// Refuses flags that contradict --far.
 fn check_far(flags: &RunFlags) -> Result<(), UsageError> {
     if flags.far.is_empty() {
         return Ok(());
@@ -399,7 +398,7 @@ fn check_far(flags: &RunFlags) -> Result<(), UsageError> {
     }
 }
 
-/// Where pages are that are far for real.
+/// The blades of --far; `None` without it.
 fn far(flags: &RunFlags) -> Result<Option<Far>, UsageError> {
     if flags.far.is_empty() {
         return Ok(None);
@@ -412,21 +411,21 @@ fn far(flags: &RunFlags) -> Result<Option<Far>, UsageError> {
     }
 }
 
-/// What `--like` stands for, unless a flag says otherwise.
+/// The link mode, policy and write-back of `--like`, or of the single flags without it.
 fn preset(flags: &RunFlags) -> Result<(LinkMode, PolicyKind, WriteBack), UsageError> {
     let (preset, mode, policy, write_back) = match flags.like {
         None => {
             let mode = flags.link.unwrap_or_default();
             let write_back = match flags.far.is_empty() {
                 true => flags.write_back.unwrap_or_default(),
-                // A blade is sent what it does not have.
+                // A blade gets only pages that it does not have.
                 false => WriteBack::Changed,
             };
             return Ok((mode, flags.policy.unwrap_or(PolicyKind::CLOCK), write_back));
         }
         Some(Like::Dime) if flags.rtt.is_some() => return Err(UsageError::DimeRoundTrip),
         Some(Like::Gao) if flags.one_way.is_some() => return Err(UsageError::GaoOneWay),
-        // It takes a page's frame without a delay for what was written to it.
+        // It frees a dirty page's frame without a delay.
         Some(Like::Dime) => ("dime", LinkMode::PerFault, PolicyKind::FIFO, WriteBack::Free),
         Some(Like::Gao) => ("gao", LinkMode::FullDuplex, PolicyKind::CLOCK, WriteBack::Written),
     };
@@ -458,7 +457,7 @@ fn read_profile(path: &Path) -> Result<DelayProfile, UsageError> {
         .map_err(|source| UsageError::Profile { path: path.to_owned(), source })
 }
 
-/// A further tier; what it does not say is no delay, no limit and the default tier's sharing.
+/// A further tier. Defaults: no delay, no limit and the default tier's link mode.
 fn further(setting: &TierSetting, default: &Tier) -> Tier {
     Tier {
         name: setting.name.clone(),

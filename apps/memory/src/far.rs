@@ -1,4 +1,4 @@
-//! Memory that is far for real: which blades `--far` names, and how they are reached.
+//! Memory on blades: which ones `--far` names, and how they are reached.
 
 mod blades;
 mod disk;

@@ -6,7 +6,7 @@ use clap::Args;
 use console::Failure;
 use console::terminal::{self, StdoutError};
 
-/// The command that starts it: this same binary.
+/// The command that starts the keeper: this same binary.
 pub(crate) const COMMAND: [&str; 2] = [launch::SELF, "keep"];
 
 /// Set up swap space for a run and put the host back when its input ends
@@ -17,10 +17,10 @@ pub(crate) const COMMAND: [&str; 2] = [launch::SELF, "keep"];
 #[command(hide = true)]
 pub struct KeepFlags {}
 
-/// Keeps until standard input ends.
+/// Sets up swap space, and restores the host when standard input ends.
 ///
 /// # Errors
-/// When nobody listens any more.
+/// As `swap::keep`.
 pub fn keep(_flags: &KeepFlags) -> Result<ExitCode, Failure> {
     let (input, output) = (std::io::stdin().lock(), terminal::pipe());
     swap::keep(input, output).map_err(StdoutError::from)?;

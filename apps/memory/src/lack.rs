@@ -1,5 +1,5 @@
-//! What this machine or this process lacks, and what to do about it: said by `afar run` when it
-//! refuses and by `afar doctor` alike, because both ask here.
+//! What this machine or this process lacks, with remedies: `afar run` prints it when it refuses,
+//! and `afar doctor` too.
 
 use std::fmt;
 
@@ -7,23 +7,23 @@ use farmem::probe;
 use sys::feature;
 use sys::memory::MemoryFile;
 
-/// Something that is missing.
+/// A missing feature or privilege.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{found}; {remedy}")]
 pub struct Lack {
     /// What is missing, and how that showed.
     pub found: String,
-    /// What would help.
+    /// The remedy.
     pub remedy: String,
 }
 
-/// One thing that is needed.
+/// A needed feature or privilege.
 pub struct Need {
-    /// As `afar doctor` lists it.
+    /// The name in `afar doctor`.
     pub name: &'static str,
-    /// What would not work without it.
+    /// What does not work without it.
     pub needed_for: &'static str,
-    /// Tries whether it is there.
+    /// Tests whether it is there.
     pub tried: fn() -> Result<(), Lack>,
 }
 
@@ -36,7 +36,8 @@ pub const ENGINE: [Need; 5] = [
     Need { name: "userfaultfd", needed_for: "both traps", tried: userfault },
 ];
 
-/// What the bpf trap needs besides, but for its own program: each a capability.
+/// The capabilities that the bpf trap needs besides; [`bpf_trap`] also tests that its program
+/// loads.
 pub const BPF: [Need; 3] = [
     Need { name: "CAP_BPF", needed_for: BPF_TRAP, tried: bpf },
     Need { name: "CAP_PERFMON", needed_for: BPF_TRAP, tried: perfmon },
@@ -49,7 +50,7 @@ const DEVICE: &str = "/dev/userfaultfd";
 pub(crate) const DEVICE_REMEDY: &str =
     "sudo chgrp $(id -g) /dev/userfaultfd && sudo chmod g+rw /dev/userfaultfd";
 
-/// Whether the userfaultfd trap can be used here.
+/// Checks whether the userfaultfd trap can be used here.
 ///
 /// # Errors
 /// The first thing that is missing.
@@ -57,7 +58,7 @@ pub fn userfaultfd_trap() -> Result<(), Lack> {
     ENGINE.iter().try_for_each(|need| (need.tried)())
 }
 
-/// Whether the bpf trap can be used here.
+/// Checks whether the bpf trap can be used here.
 ///
 /// # Errors
 /// The first thing that is missing.
@@ -74,8 +75,8 @@ pub fn bpf_trap() -> Result<(), Lack> {
 fn notifications() -> Result<(), Lack> {
     match feature::notifications() {
         Ok(()) => Ok(()),
-        // Somebody supervises this process already. That is no lack of the machine, and is said
-        // when a program is to be run.
+        // Another supervisor has this process already. That is no lack of the machine, and is
+        // reported when a program is to be run.
         Err(error) if error.errno() == Some(EBUSY) => Ok(()),
         Err(error) => Err(kernel(
             "no seccomp notifications",
@@ -141,7 +142,7 @@ fn perfmon() -> Result<(), Lack> {
     tried.map_err(|error| capability("PERFMON", &error))
 }
 
-/// Tried in a thread of its own, so that nothing else gets the priority.
+/// Tested in a thread of its own, so that no other thread gets the priority.
 fn priority() -> Result<(), Lack> {
     let both = || sys::priority::make_urgent(0).and_then(|()| sys::priority::make_realtime(0, 1));
     let tried = std::thread::spawn(both).join();
@@ -154,11 +155,12 @@ const ENOSYS: i32 = 38;
 const EPERM: i32 = 1;
 const EACCES: i32 = 13;
 
+// A lack of the kernel.
 fn kernel(what: &str, error: &sys::Error, remedy: &str) -> Lack {
     Lack { found: format!("{what}: {error}"), remedy: remedy.to_owned() }
 }
 
-/// A refusal for want of a capability; another failure is told as it is.
+/// A lack of a capability; any other error is reported as a lack of the kernel.
 fn capability(name: &str, error: &sys::Error) -> Lack {
     if !matches!(error.errno(), Some(EPERM | EACCES)) {
         return kernel(
@@ -175,6 +177,7 @@ fn capability(name: &str, error: &sys::Error) -> Lack {
     Lack { found: format!("no CAP_{name}: {error}"), remedy }
 }
 
+// The remedy for a capability that root lacks.
 fn contained(capability: &str) -> String {
     format!(
         "root lacks it in a container, or where a security module takes it away; start the \
@@ -186,7 +189,7 @@ fn is_root() -> bool {
     sys::process::effective_user() == 0
 }
 
-/// An error and its causes on one line, without what a cause repeats.
+/// An error and its causes on one line, without repetitions.
 pub fn sentence(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

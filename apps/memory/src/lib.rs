@@ -55,10 +55,10 @@ pub fn floor(trap: TrapKind) -> Result<u64, String> {
     calibrate::floor(trap).map_err(|error| sentence(&error))
 }
 
-/// The shortest fetch from memory that is far for real, of afar itself, in nanoseconds.
+/// The shortest fetch from a blade in afar's own memory, in nanoseconds.
 ///
 /// # Errors
-/// A sentence, when it does not work or cannot be measured.
+/// A sentence, when the userfaultfd trap does not work or cannot be measured.
 pub fn far_floor() -> Result<u64, String> {
     calibrate::far_floor().map_err(|error| sentence(&error))
 }

@@ -1,4 +1,4 @@
-//! One line on the terminal that says how the run is going, and is gone afterwards.
+//! A line on the terminal with the state of the run, removed at its end.
 
 use std::fmt::Write;
 
@@ -6,9 +6,9 @@ use console::Line;
 use farmem::Snapshot;
 use measure::{Bytes, Duration, Pages};
 
-/// Time between two looks; a faster line cannot be read.
+/// Time between two updates; a faster line cannot be read.
 const PERIOD_NS: u64 = 500_000_000;
-/// How a program runs, in one line.
+/// The line, with the counts at its last update.
 #[derive(Debug)]
 pub(crate) struct LiveLine {
     last: Option<Look>,
@@ -22,17 +22,17 @@ struct Look {
 }
 
 impl LiveLine {
-    /// A line, if somebody watches.
+    /// A new line; `None` if progress is not to be shown.
     pub(crate) fn if_watched() -> Option<Self> {
         Line::if_watched().map(|line| Self { last: None, line })
     }
 
-    /// Takes the line away, until it is drawn again.
+    /// Removes the line until it is drawn again.
     pub(crate) fn clear(&mut self) {
         self.line.clear();
     }
 
-    /// Draws the line anew when it is time to.
+    /// Redraws the line if it is due.
     pub(crate) fn update(&mut self, snapshot: &Snapshot) {
         let now = Look { elapsed_ns: snapshot.elapsed_ns, fault_count: snapshot.fault_count };
         let Some(last) = self.last else {
@@ -47,6 +47,7 @@ impl LiveLine {
     }
 }
 
+// The text of the line.
 fn text(snapshot: &Snapshot, last: Look) -> String {
     let far = snapshot.populated_pages.saturating_sub(snapshot.resident_pages);
     let size = |pages| Pages::new(pages).bytes();
@@ -68,7 +69,7 @@ fn text(snapshot: &Snapshot, last: Look) -> String {
     text
 }
 
-/// Always in MiB, so that the line does not jump about.
+/// A size in MiB whatever it is, so that the columns keep their places.
 fn mib(size: Bytes) -> String {
     let tenths = size.get() * 10 / (1 << 20);
     format!("{}.{} MiB", tenths / 10, tenths % 10)

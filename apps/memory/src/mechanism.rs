@@ -1,4 +1,4 @@
-//! How a run is done: under which engine, and how faults are noticed there.
+//! The mechanism of a run: its engine, and how faults are noticed there.
 
 use farmem::{BPF_BUDGET_MIN, BPF_DELAY_MAX_NS, TrapKind};
 use measure::{Bytes, Duration};
@@ -15,8 +15,8 @@ pub(crate) const BPF_LOCAL_MIN: Bytes = BPF_BUDGET_MIN.bytes();
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mechanism {
     Arena(TrapKind),
-    /// The arena with pages that are far for real, for which a thread spins in the bpf trap before
-    /// userfaultfd puts it to sleep.
+    /// The arena with pages on a blade, for which a thread spins in the bpf trap before userfaultfd
+    /// puts it to sleep.
     Spinning,
     Swap,
 }
@@ -39,8 +39,8 @@ impl Mechanism {
         }
     }
 
-    /// What a thread does while it waits: both BPF programs have it wait on its processor, and
-    /// userfaultfd takes the processor from it.
+    /// How a thread waits: with both BPF programs it spins on its processor; with userfaultfd it
+    /// sleeps.
     pub(crate) const fn wait(self) -> Wait {
         match self {
             Self::Arena(TrapKind::Userfault) => Wait::Sleep,
@@ -48,7 +48,7 @@ impl Mechanism {
         }
     }
 
-    /// The longest delay, where there is a limit: both BPF programs wait with the processor.
+    /// The longest delay; `None` for no limit. Both BPF programs spin.
     pub(crate) const fn delay_max(self) -> Option<Duration> {
         match self {
             Self::Arena(TrapKind::Userfault) | Self::Spinning => None,
@@ -56,7 +56,7 @@ impl Mechanism {
         }
     }
 
-    /// The least local memory, where there is a limit.
+    /// The least local memory; `None` for no limit.
     pub(crate) const fn local_min(self) -> Option<Bytes> {
         match self {
             Self::Arena(TrapKind::Userfault) | Self::Spinning => None,

@@ -19,28 +19,28 @@ use sys::usage::waited_ns;
 
 use crate::probe::flags::ProbeFlags;
 
-/// Pairs of readings of the counter from which their own cost is taken.
+/// How many pairs of readings of the counter measure their own cost.
 const EMPTY_COUNT: usize = 1001;
 
-/// What a probe has seen.
+/// The results of a probe.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Probed {
     /// Pages in the cycle.
     pub(crate) page_count: u64,
-    /// Touches that were timed.
+    /// How many touches were timed.
     pub(crate) touch_count: u64,
-    /// Whether they were writes.
+    /// Whether the touches were writes.
     pub(crate) write: bool,
-    /// What reading the counter costs; taken off every sample.
+    /// The cost of reading the counter, which is subtracted from every sample.
     pub(crate) timer_ns: u64,
     /// How long all touches took.
     pub(crate) elapsed_ns: u64,
-    /// How long of that the probe was ready to go on without a processor; none where the kernel
-    /// does not tell.
+    /// How long of that the probe waited for a processor; `None` where the kernel does not report
+    /// it.
     pub(crate) waited_ns: Option<u64>,
     /// The shortest touch.
     pub(crate) min_ns: u64,
-    /// Quantiles of the touches: the smallest sample that so many do not exceed.
+    /// Quantiles of the touches: the smallest sample that this share does not exceed.
     pub(crate) p50_ns: u64,
     pub(crate) p90_ns: u64,
     pub(crate) p95_ns: u64,
@@ -48,16 +48,16 @@ pub(crate) struct Probed {
     pub(crate) p999_ns: u64,
     /// The longest touch.
     pub(crate) max_ns: u64,
-    /// Every touch in order, when asked for.
+    /// Every touch in order, on request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) samples_ns: Vec<u64>,
 }
 
-/// One page, of which the first word is touched, or all.
+/// One page, of which the first word is touched, or every line.
 #[repr(align(4096))]
 struct Page([AtomicU64; WORDS_PER_PAGE]);
 
-/// Why a probe has no answer.
+/// Why a probe has no results.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ProbeError {
     #[error("there is no tier \"{0}\" here; run the probe under afar run --tier name={0},...")]
@@ -72,10 +72,10 @@ impl Classed for ProbeError {
     }
 }
 
-/// Runs the probe and prints what it saw as JSON: one object, or with `--tiers` a list of them.
+/// Runs the probe and prints its results as JSON: one object, or with `--tiers` a list of them.
 ///
 /// # Errors
-/// When there is no such tier or the answer cannot be written.
+/// When there is no such tier, or the results cannot be written.
 pub fn probe(flags: &ProbeFlags) -> Result<ExitCode, Failure> {
     let json = if flags.first {
         serde_json::to_string(&measure_first(flags))
@@ -113,8 +113,8 @@ fn pages(flags: &ProbeFlags) -> Vec<Page> {
     pages
 }
 
-/// The same in a tier. They are placed before they are touched, so that those beyond its local
-/// memory are remote when the last one has been.
+/// As [`pages`], in a tier. The pages are placed before they are touched, so that those beyond its
+/// local memory are remote when the last one has been touched.
 fn placed(flags: &ProbeFlags, tier: &str) -> Result<Vec<Page>, ProbeError> {
     let mut pages = room(flags);
     if !afar_place::place(pages.spare_capacity_mut(), tier) {
@@ -124,15 +124,18 @@ fn placed(flags: &ProbeFlags, tier: &str) -> Result<Vec<Page>, ProbeError> {
     Ok(pages)
 }
 
+// Memory for the pages, not touched yet.
 fn room(flags: &ProbeFlags) -> Vec<Page> {
     Vec::with_capacity(usize::try_from(flags.pages).expect("an address space holds the pages"))
 }
 
+// Touches all pages for the first time.
 fn fill(pages: &mut Vec<Page>, flags: &ProbeFlags) {
     let page = |number| Page(std::array::from_fn(|_word| AtomicU64::new(number)));
     pages.extend((0..flags.pages).map(page));
 }
 
+// Times touches of one group of pages.
 fn measure(flags: &ProbeFlags, pages: &[Page]) -> Probed {
     let touches = usize::try_from(flags.touches).expect("an address space holds the samples");
     // Filled beforehand, so that storing a sample touches no new page.
@@ -142,7 +145,7 @@ fn measure(flags: &ProbeFlags, pages: &[Page]) -> Probed {
     timer.probed(flags, samples)
 }
 
-/// Touches the groups in turn, so that what the machine does meanwhile it does to all of them.
+/// Times touches of all groups in turn, so that disturbances of the machine affect all of them.
 fn measure_whole(flags: &ProbeFlags, groups: &[Vec<Page>]) -> Vec<Probed> {
     let touches = usize::try_from(flags.touches).expect("an address space holds the samples");
     let mut samples = vec![vec![1_u64; touches]; groups.len()];
@@ -153,14 +156,15 @@ fn measure_whole(flags: &ProbeFlags, groups: &[Vec<Page>]) -> Vec<Probed> {
 
 const WORDS_PER_PAGE: usize = 512;
 const WORDS_PER_LINE: usize = 8;
-/// Words of other memory: 2 to this power.
+/// The number of words of other memory is 2 to this power.
 const OTHERS_LOG2: u32 = 20;
-/// Neighbours of which all or none are written to.
+/// So many neighbouring pages are all written to, or none.
 const BLOCK: usize = 16;
 
+// Times the first touch of each page.
 fn measure_first(flags: &ProbeFlags) -> Probed {
     let pages = usize::try_from(flags.pages).expect("an address space holds the pages");
-    // Zeroes that nobody has written: the kernel makes each page when it is touched.
+    // Zeros that were never written: the kernel makes each page when it is touched.
     let mut memory = vec![0_u64; pages * WORDS_PER_PAGE];
     let mut samples = vec![1_u64; pages];
     let timer = Timer::start();
@@ -177,6 +181,7 @@ fn measure_first(flags: &ProbeFlags) -> Probed {
 const LOCAL: usize = 4;
 const CHUNK: usize = 32;
 
+// Times minor faults of pages that another thread drops meanwhile.
 fn measure_minor(flags: &ProbeFlags) -> Result<Probed, ProbeError> {
     let number = |count| usize::try_from(count).expect("an address space holds the pages");
     let (pages, rounds) = (number(flags.pages), number(flags.touches.div_ceil(flags.pages)));
@@ -186,11 +191,11 @@ fn measure_minor(flags: &ProbeFlags) -> Result<Probed, ProbeError> {
     Ok(timer.probed(flags, samples))
 }
 
-/// From ticks of the counter to nanoseconds.
+/// Converts ticks of the counter to nanoseconds.
 struct Timer {
     ticks: u64,
     ns: u64,
-    /// Ticks that reading it takes.
+    /// Ticks that reading the counter takes.
     empty: u64,
     waited_ns: Option<u64>,
 }
@@ -201,7 +206,7 @@ impl Timer {
         Self { ticks: cycles(), ns: monotonic_ns(), empty, waited_ns }
     }
 
-    /// What samples in ticks say, when all have been taken.
+    /// The results of `samples` in ticks, once all have been taken.
     fn probed(&self, flags: &ProbeFlags, mut samples: Vec<u64>) -> Probed {
         let (ticks, ns) = (cycles() - self.ticks, monotonic_ns() - self.ns);
         let waited_ns = waited_ns().zip(self.waited_ns).map(|(now, then)| now.saturating_sub(then));
@@ -234,12 +239,12 @@ impl Timer {
     }
 }
 
-/// The smallest of the sorted samples that so many thousandths of them do not exceed.
+/// The smallest of the sorted samples that `per_mille` of them do not exceed.
 fn quantile(sorted: &[u64], per_mille: usize) -> u64 {
     sorted[(sorted.len() * per_mille).div_ceil(1000).max(1) - 1]
 }
 
-/// Touches one page after another and stores how many ticks each took.
+/// Touches one page after another and stores the ticks of each touch.
 fn touch(pages: &[Page], write: bool, samples: &mut [u64]) {
     for (sample, page) in samples.iter_mut().zip(pages.iter().cycle()) {
         let before = cycles();
@@ -259,7 +264,7 @@ struct Others {
     in_order: bool,
     // The last draw.
     state: u64,
-    // What is read next, in order.
+    // The next word in order.
     next: usize,
 }
 
@@ -270,7 +275,7 @@ fn others(flags: &ProbeFlags) -> Others {
 }
 
 impl Others {
-    /// Reads as much as lies between two touches.
+    /// Reads the words that lie between two touches.
     fn read(&mut self) {
         for _ in 0..self.between {
             let at = if self.in_order {
@@ -287,8 +292,8 @@ impl Others {
     }
 }
 
-/// Reads pages of all groups in turn, writes to every other block of them, and stores how many
-/// ticks each page took, with what is read of other memory before.
+/// Reads pages of all groups in turn, writes to every other block of them, and stores the ticks of
+/// each page, including the reads of other memory before it.
 fn touch_whole(groups: &[Vec<Page>], mut others: Others, samples: &mut [Vec<u64>]) {
     let mut before = cycles();
     for touch in 0..samples.first().map_or(0, Vec::len) {
@@ -308,7 +313,7 @@ fn touch_whole(groups: &[Vec<Page>], mut others: Others, samples: &mut [Vec<u64>
     }
 }
 
-/// The median of ticks between two readings with nothing in between.
+/// The median number of ticks between two readings with nothing in between.
 fn empty_pairs() -> u64 {
     let mut pairs = [0_u64; EMPTY_COUNT];
     for pair in &mut pairs {

@@ -10,11 +10,12 @@ use console::{Class, Classed};
 use measure::EngineKind;
 use rustix::fs::Access;
 
-/// Scripts whose interpreter is a script, as many as the kernel follows (exec_binprm).
+/// The longest chain of scripts whose interpreter is a script that the kernel follows
+/// (exec_binprm).
 const SCRIPTS_MAX: usize = 5;
-/// Bytes of a script that the kernel looks at (BINPRM_BUF_SIZE); an ELF header is shorter.
+/// Bytes of a script that the kernel reads (BINPRM_BUF_SIZE); an ELF header is shorter.
 const HEAD_BYTES: u64 = 256;
-/// Where commands are looked for without a PATH.
+/// The search path for commands if PATH is not set.
 const PATH_DEFAULT: &str = "/bin:/usr/bin";
 
 // ELF-64 object file format: the header.
@@ -38,7 +39,7 @@ pub(crate) enum ProgramError {
     Foreign { path: PathBuf },
 }
 
-// What to do about a file that cannot be executed.
+// The remedy for a file that cannot be executed.
 fn unusable(why: &io::Error) -> &'static str {
     match why.kind() {
         io::ErrorKind::PermissionDenied => "if it is a program, chmod +x makes it one that can be",
@@ -57,11 +58,11 @@ impl Classed for ProgramError {
     }
 }
 
-/// Finds the program `name` as a shell does and checks that its memory can be managed. For a
-/// script, that is its interpreter's. The swap engine manages whatever can be run.
+/// Finds the program `name` as a shell does and checks that its memory can be managed; for a
+/// script, that of its interpreter. The swap engine manages any program.
 ///
 /// # Errors
-/// When there is none, it may not be executed, or its memory cannot be managed.
+/// When there is no such program, it may not be executed, or its memory cannot be managed.
 pub(crate) fn check(name: &OsStr, engine: EngineKind) -> Result<(), ProgramError> {
     let mut path = find(name)?;
     for _ in 0..SCRIPTS_MAX {
@@ -93,7 +94,7 @@ impl From<io::Error> for Refusal {
 /// Finds the program `name` as a shell does.
 ///
 /// # Errors
-/// When there is none.
+/// When there is no such program.
 pub(crate) fn find(name: &OsStr) -> Result<PathBuf, ProgramError> {
     let not_found = || ProgramError::NotFound(name.to_string_lossy().into_owned());
     if name.as_bytes().contains(&b'/') {
@@ -119,7 +120,7 @@ fn may_execute(path: &Path) -> io::Result<()> {
     Ok(rustix::fs::access(path, Access::EXEC_OK)?)
 }
 
-/// Checks one file; the interpreter if it is a script.
+/// Checks one file. Returns the interpreter if it is a script, else `None`.
 fn check_file(path: &Path) -> Result<Option<PathBuf>, Refusal> {
     may_execute(path)?;
     let file = match File::open(path) {
@@ -137,18 +138,18 @@ fn check_file(path: &Path) -> Result<Option<PathBuf>, Refusal> {
     if head.starts_with(ELF_MAGIC) {
         check_elf(&head)?;
     }
-    // Anything else is a shell script without a first line, or not executable after all.
+    // Any other file is a shell script without a first line, or not executable after all.
     Ok(None)
 }
 
-/// The interpreter named by the first line of a script.
+/// The interpreter in the first line of a script; `None` if it names none.
 fn interpreter(head: &[u8]) -> Option<PathBuf> {
     let line = head.strip_prefix(b"#!")?.split(|&byte| byte == b'\n').next()?;
     let name = line.trim_ascii().split(|byte| b" \t".contains(byte)).next()?;
     (!name.is_empty()).then(|| PathBuf::from(OsString::from_vec(name.to_owned())))
 }
 
-/// Checks the ELF file that begins with `head`.
+/// Checks that the ELF file that begins with `head` is for this processor.
 fn check_elf(head: &[u8]) -> Result<(), Refusal> {
     let native = head.len() >= ELF_HEADER_BYTES
         && head[4..6] == ELF_CLASS_64_LITTLE

@@ -1,4 +1,4 @@
-//! Every fault into a file, without holding up the run.
+//! Writes every fault to a file, without delaying the run.
 //!
 //! ```text
 //! engine ─► Recorder ─► bounded channel ─► thread ─► records::FaultWriter ─► file
@@ -18,19 +18,19 @@ use records::{Fault, FaultWriter, RecordError};
 
 use results::validity;
 
-/// Faults handed over at once.
+/// Faults per batch.
 const BATCH: usize = 4096;
 /// Batches that may wait for the disk: a million faults.
 const BATCHES_MAX: usize = 256;
 
-/// Takes faults and has them written.
+/// Receives faults and passes them to a thread that writes them.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     path: PathBuf,
     batch: Vec<Fault>,
     state: State,
     dropped_count: u64,
-    /// A page fault's end that the trap does not see, in nanoseconds.
+    /// The end of a page fault, after the trap, in nanoseconds.
     constant_ns: u32,
 }
 
@@ -43,19 +43,19 @@ enum State {
     Over,
 }
 
-/// What the thread is sent.
+/// A message to the thread.
 #[derive(Debug)]
 enum Batch {
     Faults(Vec<Fault>),
-    /// Why nothing is to be concluded from the faults.
+    /// Why nothing may be concluded from the faults.
     Invalid(String),
 }
 
-/// What became of the faults.
+/// How many faults were written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Recorded {
     pub(crate) row_count: u64,
-    /// Those that the disk was too slow for.
+    /// Faults that were dropped because the disk was too slow.
     pub(crate) dropped_count: u64,
 }
 
@@ -63,7 +63,7 @@ impl Recorder {
     /// Creates the file.
     ///
     /// # Errors
-    /// When it cannot be created.
+    /// When the file cannot be created.
     pub(crate) fn create(
         path: &Path,
         constant_ns: u64,
@@ -78,12 +78,12 @@ impl Recorder {
         })
     }
 
-    /// Where the record goes.
+    /// The path of the file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Takes faults.
+    /// Adds faults to the record.
     pub(crate) fn take(&mut self, faults: &[FaultEvent]) {
         for fault in faults {
             self.batch.push(row(fault, self.constant_ns));
@@ -93,8 +93,8 @@ impl Recorder {
         }
     }
 
-    /// Waits until everything is written, and says how much. The file says why nothing is to be
-    /// concluded from it, if the verdict on the run is that, or there is none.
+    /// Waits until everything is written. Returns how much. The file says why nothing may be
+    /// concluded from it, if `verdict` is an error, or `None` because the run was aborted.
     ///
     /// # Errors
     /// When the file could not be written to.
@@ -111,7 +111,7 @@ impl Recorder {
         let State::Writing(sender, thread) = std::mem::replace(&mut self.state, State::Over) else {
             return Ok(Recorded { row_count: 0, dropped_count: self.dropped_count });
         };
-        // Nobody is held up any more, so this one may wait. If the thread has ended, it says why.
+        // The run is over, so this send may wait. If the thread has ended, its result says why.
         let _ended = sender.send(Batch::Faults(std::mem::take(&mut self.batch)));
         let _ended = invalid.map(|why| sender.send(Batch::Invalid(why)));
         drop(sender);
@@ -121,6 +121,7 @@ impl Recorder {
         }
     }
 
+    // Sends the batch to the thread; drops it if the channel is full.
     fn hand_over(&mut self) {
         self.start();
         let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH));
@@ -133,6 +134,7 @@ impl Recorder {
         }
     }
 
+    // Starts the thread if it does not run yet.
     fn start(&mut self) {
         self.state = match std::mem::replace(&mut self.state, State::Over) {
             State::Waiting(file, notes) => {
@@ -145,6 +147,7 @@ impl Recorder {
     }
 }
 
+// The thread's work: writes batches until the channel closes. Returns the number of rows.
 fn write(
     file: File,
     notes: &[(&'static str, String)],

@@ -7,11 +7,11 @@
 //!
 //! DESIGN NOTES
 //!
-//! * Pages are known by their addresses. What a program maps is where the engine places it, in each
-//!   run the same; its static data are where the kernel puts them. So the program runs without
+//! * Pages are identified by their addresses. The engine places what a program maps at the same
+//!   addresses in each run; the kernel places its static data. So the program runs without
 //!   address-space layout randomisation, as under `setarch -R`, in both runs.
-//! * What a replay fetches is not the order in which the program needs its pages. So it is not
-//!   recorded again: who wants that removes the file.
+//! * A replay fetches in another order than the program needs its pages. So it is not recorded
+//!   again: to record anew, remove the file.
 
 mod runs;
 
@@ -30,14 +30,14 @@ use sys::process::Change;
 use crate::program::{self, ProgramError};
 use runs::RunsError;
 
-/// An order that is recorded, or replayed.
+/// The order of first fetches of a run, which is recorded or replayed.
 pub(crate) struct Remember {
     path: PathBuf,
-    /// The order of this run, which has no pages yet.
+    /// The record of this run, still without pages.
     frame: PageOrder,
-    /// What is replayed.
+    /// The order to replay; `None` to record.
     list: Option<Vec<Place>>,
-    /// Where the order goes that is recorded.
+    /// The file of a recorded order.
     output: Option<Output>,
 }
 
@@ -95,7 +95,8 @@ impl Remember {
     /// Reads the order in the file at `path`, if there is one, which must be of this program.
     ///
     /// # Errors
-    /// When it is none, or of another program, or addresses cannot be the same in all runs.
+    /// When the file is no order, or of another program, or addresses cannot be the same in all
+    /// runs.
     pub(crate) fn of(path: &Path, words: &[std::ffi::OsString]) -> Result<Self, RememberError> {
         if path.as_os_str() == "-" {
             return Err(RememberError::Standard);
@@ -110,10 +111,10 @@ impl Remember {
         Ok(Self { path: path.to_owned(), frame, list, output: None })
     }
 
-    /// Opens the file, if the order is to be recorded.
+    /// Opens the file for writing, if the order is to be recorded.
     ///
     /// # Errors
-    /// When it cannot be written to.
+    /// When the file cannot be written to.
     pub(crate) fn open(&mut self) -> Result<(), Failure> {
         if self.list.is_none() {
             self.output = Some(Output::open(&self.path)?);
@@ -121,15 +122,15 @@ impl Remember {
         Ok(())
     }
 
-    /// The order as the engine takes it.
+    /// The order for the engine.
     pub(crate) fn order(&mut self, prefetch: Prefetch) -> FetchOrder {
         let depth = prefetch.depth().unwrap_or(DEPTH_DEFAULT);
         let replayed = |list| FetchOrder::replayed(list, depth);
         self.list.take().map_or_else(FetchOrder::recorded, replayed)
     }
 
-    /// Writes the order that was recorded, if the program has ended well. Answers what is to be
-    /// said, and whether it could be written.
+    /// Writes the recorded order if the program ended with status 0. Returns warnings, and whether
+    /// it could be written.
     pub(crate) fn keep(self, ended: Ended, change: Change) -> (Vec<String>, Result<(), Failure>) {
         let path = self.path.display();
         let why = match (self.output.is_some(), change) {
@@ -146,7 +147,7 @@ impl Remember {
     }
 }
 
-/// What is wrong with an order that was recorded.
+/// A warning about a recorded order; `None` if it is complete.
 fn recorded(counts: &Remembered) -> Option<&'static str> {
     match (counts.page_count, counts.dropped_count) {
         (0, _) => Some("nothing was recorded: no page was fetched; give less --local"),
@@ -155,7 +156,7 @@ fn recorded(counts: &Remembered) -> Option<&'static str> {
     }
 }
 
-/// What a replay was not good for.
+/// A warning about a replay without effect; `None` if pages were fetched ahead.
 fn replayed(counts: &Remembered) -> Option<&'static str> {
     match (counts.ahead_count, counts.demand_count) {
         (0, 0) => Some(
@@ -202,7 +203,7 @@ fn frame(words: &[std::ffi::OsString]) -> Result<PageOrder, ProgramError> {
     })
 }
 
-/// The FNV-1a hash of all that can be read.
+/// The FNV-1a hash of all bytes of a reader, in hexadecimal.
 fn hash(mut from: impl Read) -> io::Result<String> {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     let mut bytes = [0; 1 << 16];

@@ -1,4 +1,4 @@
-//! `afar run`: settle everything, open outputs, run under watch, tell.
+//! `afar run`: resolves flags, opens outputs, runs the program under watch, prints the summary.
 
 pub(crate) mod flags;
 
@@ -25,10 +25,10 @@ use crate::watch::Watch;
 use document::NotRecorded;
 use results::validity;
 
-/// Runs a program and tells what it cost; the answer is the program's own exit status.
+/// Runs a program and prints what it cost. Returns the program's own exit status.
 ///
 /// # Errors
-/// When it could not be run, or the results could not be written.
+/// When the program could not be run, or the results could not be written.
 pub fn run(flags: &RunFlags) -> Result<ExitCode, Failure> {
     if !flags.validation.uris.is_empty() {
         return validate(flags);
@@ -58,7 +58,8 @@ pub fn run(flags: &RunFlags) -> Result<ExitCode, Failure> {
     setup.warnings.extend(said);
     record.results.calibration = setup.calibration();
     record.results.warnings.splice(0..0, setup.warnings);
-    // Of a run that tells nothing the summary and the record say so, and the program has run.
+    // A run without any result is no failure: the summary and the record say so, and the program
+    // has run.
     let failed = record.results.figures().err().filter(|_| !record.results.tells_nothing());
     if !console::is_quiet() {
         tell(flags, &record, recorded.as_ref().ok().copied().flatten());
@@ -71,12 +72,13 @@ pub fn run(flags: &RunFlags) -> Result<ExitCode, Failure> {
     recorded?;
     kept?;
     Ok(match change {
-        // Whoever ends a program hears of that, whatever it had by then.
+        // A program that was ended by a signal is reported as that, whatever its verdict.
         Change::Exited(_) if failed.is_some() => Class::Invalid.into(),
         change => exit_code(change),
     })
 }
 
+// The outcome with unmanaged memory allowed, if the flags say so.
 fn judged(outcome: Outcome, flags: &RunFlags) -> Outcome {
     let results = match flags.allow_unmanaged {
         true => outcome.results.allowing_unmanaged(),
@@ -85,6 +87,7 @@ fn judged(outcome: Outcome, flags: &RunFlags) -> Outcome {
     Outcome { results, ..outcome }
 }
 
+// Runs the program under the engine of `setup`, with pages on a blade if there is one.
 fn supervise(
     setup: &Setup,
     watch: &mut Watch,
@@ -104,14 +107,14 @@ fn supervise(
     };
     match setup.mechanism() {
         Mechanism::Arena(trap) => arena(trap),
-        // It takes the faults for which no thread spins.
+        // userfaultfd takes the faults for which no thread spins.
         Mechanism::Spinning => arena(TrapKind::Userfault),
         Mechanism::Swap => SwapSupervisor::start(setup.swap_config(record), watch)?.run(),
     }
 }
 
-/// Ends the watch: erases the line, closes the socket, finishes the record with the verdict on the
-/// run, if it came to one.
+/// Ends the watch: erases the line, closes the socket, and finishes the record with the verdict on
+/// the run; `None` if it has none.
 fn close(
     watch: Watch,
     warnings: &mut Vec<String>,
@@ -133,6 +136,7 @@ fn close(
     Ok(Some(recorded))
 }
 
+// Prints the summary.
 fn tell(flags: &RunFlags, record: &Run, recorded: Option<Recorded>) {
     let path = flags.record.as_deref().map(|path| path.display().to_string());
     let program = flags.program.first().map(|name| name.to_string_lossy().into_owned());
@@ -143,7 +147,7 @@ fn tell(flags: &RunFlags, record: &Run, recorded: Option<Recorded>) {
     terminal::say(&summary::text(record, &extra));
 }
 
-/// The program's end as a shell reports it.
+/// The exit status of the program's end, as a shell reports it.
 fn exit_code(change: Change) -> ExitCode {
     let status = match change {
         Change::Exited(status) => status,

@@ -1,9 +1,9 @@
-//! Where runs are found: a directory of sockets, one for each run.
+//! The directory of runs, with a socket for each run.
 //!
 //! A path in the file system is the same in every network namespace, and its permissions say who
 //! may connect. Root's runs are in `/run/afar`; those of another user in `$XDG_RUNTIME_DIR/afar`,
-//! or without such a directory in `/tmp/afar-UID`. A socket goes with its run; the one of a run
-//! that was killed stays, nobody answers there, and `afar doctor` finds it.
+//! or without such a directory in `/tmp/afar-UID`. A run removes its socket at its end; that of a
+//! run that was killed stays without a listener, and `afar doctor` finds it.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
@@ -14,18 +14,18 @@ use std::time::Duration;
 
 const OF_ROOT: &str = "/run/afar";
 const PREFIX: &str = "run-";
-/// Others may see who runs what, as in /proc; only the owner may connect.
+/// Other users may see who runs what, as in /proc; only the owner may connect.
 const DIRECTORY_MODE: u32 = 0o755;
 const SOCKET_MODE: u32 = 0o600;
-/// Who removes an empty directory may do so between its making and its first socket.
+/// Attempts to bind: another run may remove the empty directory between its creation and its first
+/// socket.
 const TRIES: u32 = 5;
-/// A socket gets the name by which it is found when it is listened to. Until then it has this
-/// one.
+/// Prefix of a socket's name until it has a listener; then it is renamed to be found.
 const UNFINISHED: &str = "new-";
-/// Nobody needs longer to listen; so an older one was left by a run that was killed.
+/// An unfinished socket that is older was left by a run that was killed.
 const UNFINISHED_AGE_MAX: Duration = Duration::from_secs(2);
 
-/// A run's end of its socket; the path is gone with it.
+/// A run's end of its socket; dropping it removes the path.
 #[derive(Debug)]
 pub(crate) struct Listener {
     pub(crate) socket: UnixListener,
@@ -33,10 +33,10 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    /// Listens in the directory of this process's user.
+    /// Binds a socket in the directory of this process's user.
     ///
     /// # Errors
-    /// When the directory cannot be made, or is somebody else's.
+    /// When the directory cannot be created, or is another user's.
     pub(crate) fn bind() -> io::Result<Self> {
         let directory = of_user(sys::process::effective_user(), &runtime_directory());
         Self::bind_in(&directory)
@@ -69,24 +69,24 @@ impl Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         let _gone = fs::remove_file(&self.path);
-        // Not while it has anything else in it.
+        // The kernel refuses while other sockets are in it.
         let _in_use = self.path.parent().map(fs::remove_dir);
     }
 }
 
-/// A socket of a run, as its name has it.
+/// A socket of a run, as its name describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// The run's process in its own namespace.
+    /// The run's process id in its own namespace.
     pub pid: u32,
-    /// Where its socket is.
+    /// The path of the socket.
     pub path: PathBuf,
-    /// Whether it is or was listened to.
+    /// Whether the socket has or had a listener.
     pub(crate) finished: bool,
 }
 
 impl Found {
-    /// Whether nobody listens there any more.
+    /// Whether the socket has no listener any more.
     #[must_use]
     pub fn is_abandoned(&self) -> bool {
         let refused = |error: io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
@@ -99,7 +99,7 @@ impl Found {
     }
 }
 
-/// The sockets of all runs that this process may know of, in order of their paths: of every user
+/// The sockets of all runs that this process may see, in order of their paths: those of every user
 /// for root; its own and root's for others.
 #[must_use]
 pub fn sockets() -> Vec<Found> {
@@ -125,16 +125,18 @@ fn children(directory: impl AsRef<Path>) -> impl Iterator<Item = PathBuf> {
     fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path())
 }
 
-// A link could lead anywhere.
+// Whether a path is a directory. Does not follow links, which could lead anywhere.
 fn is_directory(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|data| data.is_dir())
 }
 
+// Whether a path has the form `afar-UID`.
 fn is_named_for_a_user(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     name.strip_prefix("afar-").is_some_and(|user| user.parse::<u32>().is_ok())
 }
 
+// The socket at a path; `None` if its name is not that of one.
 fn named(path: PathBuf) -> Option<Found> {
     let name = path.file_name()?.to_str()?;
     let finished = name.starts_with(PREFIX);
@@ -147,6 +149,7 @@ fn runtime_directory() -> Option<PathBuf> {
     std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from)
 }
 
+// The directory of a user's runs.
 fn of_user(user: u32, runtime: &Option<PathBuf>) -> PathBuf {
     match runtime {
         _ if user == 0 => OF_ROOT.into(),
@@ -155,7 +158,7 @@ fn of_user(user: u32, runtime: &Option<PathBuf>) -> PathBuf {
     }
 }
 
-/// Makes the directory, or sees that it is this user's: anybody could have made one in /tmp.
+/// Creates the directory, or checks that it is this user's: anyone could have created one in /tmp.
 fn prepare(directory: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(DIRECTORY_MODE).create(directory) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -168,7 +171,7 @@ fn prepare(directory: &Path) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
 }
 
-// A directory, not a link to one, in which nobody else can make files.
+// Whether a path is a directory of `user`, no link, in which no other user can create files.
 fn is_own(directory: &Path, user: u32) -> bool {
     let others_write = 0o022;
     fs::symlink_metadata(directory)

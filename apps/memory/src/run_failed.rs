@@ -1,9 +1,9 @@
-//! A program that could not be run, or whose run broke off.
+//! Errors of a program that could not be run, or whose run was aborted.
 
 use console::{Class, Classed};
 use farmem::RunError;
 
-/// The engine's error under the exit status of a shell.
+/// The engine's error, with the exit status that a shell would give it.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub(crate) struct RunFailed(#[from] pub(crate) RunError);

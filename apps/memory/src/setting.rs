@@ -1,4 +1,4 @@
-//! Settings of tiers, and changes of a running run.
+//! Settings of tiers, and changes of a running program.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use document::{Bandwidth, delay};
 use measure::{Duration, LinkMode, LocalSize, ParseError};
 use serde::{Deserialize, Serialize};
 
-/// Longest name of a tier: it travels in one register.
+/// Longest name of a tier: it must fit into one register.
 const NAME_BYTES_MAX: usize = 8;
 
 /// A further tier of far memory, as given: `name=slow,rtt=20us,bandwidth=10Gbps,local=25%`.
@@ -20,11 +20,12 @@ pub(crate) struct TierSetting {
     pub(crate) link: Option<LinkMode>,
 }
 
-/// A change to a running run, as given: `rtt=10us local=25% tier=slow`. What is `None` stays.
+/// A change to a running program, as given: `rtt=10us local=25% tier=slow`. A value of `None`
+/// stays.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Change {
-    /// The default tier if not given.
+    /// The tier; `None` for the default tier.
     pub(crate) tier: Option<String>,
     pub(crate) rtt: Option<String>,
     pub(crate) bandwidth: Option<String>,
@@ -94,10 +95,10 @@ impl FromStr for TierSetting {
 }
 
 impl Change {
-    /// Reads and checks `KEY=VALUE` words.
+    /// Parses and checks `KEY=VALUE` words.
     ///
     /// # Errors
-    /// The first word that is not a setting, or that there is none.
+    /// At the first word that is not a setting, or if there is none.
     pub(crate) fn from_words(words: &[String]) -> Result<Self, SettingError> {
         let mut change = Self::default();
         for word in words {
@@ -128,6 +129,7 @@ impl Change {
         Ok(change)
     }
 
+    // The settings that are given: key and value.
     fn settings(&self) -> impl Iterator<Item = (&'static str, &String)> {
         let all = [
             ("tier", &self.tier),
@@ -139,7 +141,7 @@ impl Change {
     }
 }
 
-/// The words it was read from.
+/// The words from which it was parsed.
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words: Vec<String> =

@@ -1,4 +1,4 @@
-//! Everything that is settled before the program starts.
+//! Preparation of a run, before the program starts.
 
 use std::path::Path;
 
@@ -25,18 +25,18 @@ use crate::tuning::Tuning;
 use crate::watch::Watch;
 use console::machine;
 
-/// Calibrations until a delay that is below the floor is believed to be.
+/// Most calibrations before a delay counts as below the floor.
 const CALIBRATIONS_MAX: u32 = 3;
 
-/// A run that could begin.
+/// A prepared run.
 pub(crate) struct Setup {
     experiment: Experiment,
     choice: Choice,
-    /// None without a delay, or when it was not wanted.
+    /// `None` without a delay, or if it was not wanted.
     calibration: Option<Calibration>,
-    /// The order of first fetches, if it is recorded or replayed.
+    /// The order of first fetches; `None` if it is neither recorded nor replayed.
     pub(crate) remember: Option<Remember>,
-    /// What a reader of the results should know.
+    /// Warnings for the reader of the results.
     pub(crate) warnings: Vec<String>,
 }
 
@@ -47,7 +47,8 @@ struct DryRun {
     version: &'static str,
     program: Vec<String>,
     seed: u64,
-    /// What a share of local memory is a share of; none is what is in use at each moment.
+    /// The memory that a share of local memory relates to; `None` for what is in use at each
+    /// moment.
     of_bytes: Option<u64>,
     calibrate: bool,
     trap_reason: Option<String>,
@@ -55,18 +56,18 @@ struct DryRun {
 }
 
 impl Setup {
-    /// Settles what can be settled without running anything.
+    /// Resolves and checks what it can without running anything.
     ///
     /// # Errors
-    /// When the flags contradict one another, the program cannot be run, or this machine cannot
-    /// do what is asked for.
+    /// When the flags contradict one another, the program cannot be run, or this machine cannot do
+    /// what is requested.
     pub(crate) fn resolve(flags: &RunFlags) -> Result<Self, Failure> {
         let experiment = Experiment::resolve(flags)?;
         if let Some(name) = experiment.program.first() {
             program::check(name, experiment.engine)?;
         }
         let choice = trap::choose(&experiment)?;
-        // Against the limits that are known already; the floor is not yet.
+        // Check the limits that are known already; the floor is not yet.
         Tuning::new(&experiment, choice.mechanism, Duration::ZERO).check()?;
         let reason = choice.reason.iter();
         let name = choice.mechanism.trap();
@@ -86,7 +87,7 @@ impl Setup {
         let Some(delay) = self.experiment.shortest_delay().filter(|_| wanted) else {
             return Ok(());
         };
-        // The swap engine's delay comes on top of what the kernel does by itself.
+        // The swap engine's delay is added to the kernel's own time.
         let Mechanism::Arena(trap) = self.choice.mechanism else {
             return Ok(());
         };
@@ -95,7 +96,7 @@ impl Setup {
             return self.check_floor(None);
         }
         let mut found = calibrate(trap, delay).map_err(NotCalibrated::from)?;
-        // A floor above the delay may be that of a machine which was busy just then.
+        // A floor above the delay may be due to a machine that was busy just then.
         for _ in 1..CALIBRATIONS_MAX {
             if delay.as_ns() >= found.calibration.floor_ns {
                 break;
@@ -109,6 +110,7 @@ impl Setup {
         self.check_floor(found.doubt())
     }
 
+    // Checks the delays against the measured floor, and adds `doubt` to the warnings.
     fn check_floor(&mut self, doubt: Option<String>) -> Result<(), Failure> {
         match Tuning::new(&self.experiment, self.choice.mechanism, self.floor()).check() {
             Ok(()) => self.warnings.extend(doubt),
@@ -120,10 +122,11 @@ impl Setup {
         Ok(())
     }
 
-    /// Reaches the blade that is named, if one is; from another run that has it if it `takes`.
+    /// Connects to the blades of `--far`, `None` without it; with `takes`, also to one that another
+    /// run has reserved.
     ///
     /// # Errors
-    /// When it cannot be reached, or another run has it.
+    /// When a blade cannot be reached, or another run has it.
     pub(crate) fn reach(&mut self, takes: bool) -> Result<Option<Box<dyn Blade>>, Failure> {
         let reached = self.experiment.far.as_ref().map(|far| far.reach(takes)).transpose()?;
         let (blade, warnings) = reached.unzip();
@@ -131,7 +134,8 @@ impl Setup {
         Ok(blade)
     }
 
-    /// The order of first fetches as the engine takes it; its file is opened, if it is recorded.
+    /// The order of first fetches for the engine; `None` without `--remember`. Opens its file if it
+    /// is to be recorded.
     ///
     /// # Errors
     /// When the file cannot be written to.
@@ -141,7 +145,7 @@ impl Setup {
         Ok(Some(remember.order(self.experiment.prefetch)))
     }
 
-    /// Opens what watches the run.
+    /// Opens the observers of the run: live line, record and control socket.
     ///
     /// # Errors
     /// When the record of faults cannot be created.
@@ -172,12 +176,12 @@ impl Setup {
         Ok(Watch { live: LiveLine::if_watched(), recorder, control: control.ok() })
     }
 
-    /// How the run is done.
+    /// The engine and trap of the run.
     pub(crate) const fn mechanism(&self) -> Mechanism {
         self.choice.mechanism
     }
 
-    /// What the arena engine is told.
+    /// The configuration for the arena engine.
     pub(crate) fn config(&self, trap: TrapKind, record: bool) -> RunConfig {
         let cost = self.calibration.unwrap_or_default();
         let spin_max = match self.choice.mechanism {
@@ -187,7 +191,7 @@ impl Setup {
         RunConfig { spin_max, ..self.experiment.config(trap, cost, record) }
     }
 
-    /// What the swap engine is told.
+    /// The configuration for the swap engine.
     pub(crate) fn swap_config(&self, record: bool) -> SwapConfig {
         self.experiment.swap_config(record)
     }
@@ -206,7 +210,7 @@ impl Setup {
         }
     }
 
-    /// How the delays were calibrated.
+    /// The calibration of the delays; `None` if there is none.
     pub(crate) const fn calibration(&self) -> Option<Calibration> {
         self.calibration
     }
@@ -242,6 +246,7 @@ impl Setup {
     }
 }
 
+// The command line of this process.
 fn command() -> Vec<String> {
     let arguments = std::env::args_os();
     arguments.map(|argument| argument.to_string_lossy().into_owned()).collect()

@@ -1,17 +1,17 @@
-//! What far memory takes on this machine beyond the delays of its network.
+//! Measures what far memory costs on this machine beyond the delays of its network.
 //!
 //! ```text
 //! probe that reads whole pages, local and far in turn ─► their mean times ─► the difference
 //!                                                       less the delay
 //! ```
 //!
-//! A calibrated delay ends when the page can be touched. That is not all: what handles a fault has
-//! been driven out of the caches by what the program did before, and drives that out in turn, so
+//! A calibrated delay ends when the page can be touched. There are further costs: the program's
+//! work evicts the fault handler's lines from the caches, and the handler evicts the program's, so
 //! that a fetch costs more the longer the program computed since the last one; and evictions
-//! interrupt the program and take its TLB, once for all pages that leave together. A program that
-//! reads its memory in order has the lines it comes to prefetched, and loses less than one that
-//! jumps about. So it is measured with more and less work in between, in order and not, and with
-//! more and fewer pages that leave together.
+//! interrupt the program and flush its TLB, once for all pages that leave together. A program that
+//! reads its memory in order has its next lines prefetched, and loses less than one that jumps
+//! about. So the costs are measured with more and less work between fetches, in order and not, and
+//! with more and fewer pages that leave together.
 
 use std::ffi::OsString;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -23,7 +23,7 @@ use results::prediction::Software;
 
 use crate::calibrate::{CalibrationError, ask, engine, far, tier_name};
 
-/// A probe of so many pages, of which so many are local, with so many reads between two of them.
+/// One measurement: pages of the probe, how many are local, and words read between two touches.
 #[derive(Debug, Clone, Copy)]
 struct Case {
     pages: Pages,
@@ -33,8 +33,8 @@ struct Case {
     touches: u64,
 }
 
-/// Few pages are evicted together; then many, with more and more work in between, and with as much
-/// as that in order. Some 100 ms each.
+/// Few pages are evicted together; then many, with ever more work between touches, and with as much
+/// work in order. Some 100 ms each.
 const CASES: [Case; 6] = [
     Case { touches: 8192, ..case(2048, 512, 2000) },
     Case { touches: 12_288, ..case(8192, 6144, 0) },
@@ -43,9 +43,9 @@ const CASES: [Case; 6] = [
     Case { touches: 10_240, in_order: true, ..case(8192, 6144, 8000) },
     Case { touches: 1280, in_order: true, ..case(8192, 6144, 160_000) },
 ];
-/// All local, and long enough for some thousand touches to be seen.
+/// All pages local, and long enough for some thousand touches to be seen.
 const WATCHED: Case = Case { touches: 49_152, ..case(16_384, 0, 2000) };
-/// Each case is measured so often, and the median counts.
+/// How often each case is measured; the median counts.
 const ROUNDS: usize = 5;
 
 const fn case(pages: u64, local: u64, between: u64) -> Case {
@@ -53,8 +53,8 @@ const fn case(pages: u64, local: u64, between: u64) -> Case {
     Case { pages, local, between, in_order: false, touches: 0 }
 }
 
-/// Measures it for a delay for which `calibration` was made, and tells `progress` before each
-/// part how many were done, of how many.
+/// Measures the costs for a delay for which `calibration` was made. Calls `progress` before each
+/// part with the number of parts done and of all.
 ///
 /// # Errors
 /// When the engine cannot run the probe.
@@ -96,8 +96,9 @@ pub(crate) fn measure(
     Ok(Software { touch_ns: touch_ns[ROUNDS / 2], ..software })
 }
 
-/// What agrees with `few`, pages that were evicted together and the nanoseconds of a fetch, and
-/// with the work between fetches and their nanoseconds when `many` were evicted together.
+/// Solves for the costs of a fetch and of a batch. `few`: pages that were evicted together, and
+/// nanoseconds of a fetch; `fetches` and `in_order`: work between fetches, and nanoseconds of a
+/// fetch, when `many` were evicted together.
 fn between(
     few: (u64, u64),
     many: u64,
@@ -121,16 +122,16 @@ fn between(
     Software { fetch_ns, fetch_in_order_ns, batch_ns, touch_ns: 0 }
 }
 
-/// What a fetch takes when the program computes for `work_ns` between two, and a share of
-/// `in_order` of them comes to pages in order.
+/// The nanoseconds of a fetch when the program computes for `work_ns` between two fetches, a share
+/// of `in_order` of which are to pages in order.
 pub(crate) fn fetch_ns(software: &Software, work_ns: f64, in_order: f64) -> f64 {
     let in_order = in_order.clamp(0.0, 1.0);
     at(&software.fetch_ns, work_ns) * (1.0 - in_order)
         + at(&software.fetch_in_order_ns, work_ns) * in_order
 }
 
-/// Nanoseconds after work of `work_ns`: by the logarithm of that, and no less or more than was
-/// measured.
+/// Interpolates measured nanoseconds at `work_ns`, on a logarithmic scale, within the measured
+/// range.
 fn at(measured: &[(u64, u64)], work_ns: f64) -> f64 {
     let points = || measured.iter().map(|&(work, ns)| (work as f64, ns as f64));
     let Some((_, first)) = points().next() else { return 0.0 };
@@ -141,13 +142,13 @@ fn at(measured: &[(u64, u64)], work_ns: f64) -> f64 {
     })
 }
 
-/// Pages that are evicted together from so many local ones.
+/// How many pages are evicted together, with so many local ones.
 pub(crate) fn evicted(local: Pages) -> u64 {
     batch(local.get()).div_ceil(2)
 }
 
 impl Case {
-    /// The mean time of a page in nanoseconds, local and with a delay, in turn.
+    /// The mean nanoseconds of a page that is local, and of one with a delay, touched in turn.
     fn measure(
         self,
         trap: TrapKind,
@@ -167,7 +168,7 @@ impl Case {
         }
     }
 
-    /// What each touch costs that is seen of a watched page, in nanoseconds.
+    /// The cost in nanoseconds of each seen touch of a watched page.
     fn watch(self, trap: TrapKind) -> Result<u64, CalibrationError> {
         let run = |watch: Option<SamplerConfig>| {
             let configure = |output: &OwnedFd| RunConfig {
@@ -185,6 +186,7 @@ impl Case {
         more_ns.checked_div(seen_count).ok_or(CalibrationError::Incomplete)
     }
 
+    // The probe's command line.
     fn command(self, output: i32, tiers: usize) -> Vec<OsString> {
         let names: Vec<String> = (0..tiers).map(tier_name).collect();
         let mut words = vec![
@@ -210,7 +212,7 @@ fn near() -> Tier {
     far(0, None, Duration::ZERO)
 }
 
-/// The mean of all samples but the longest thousandth, which other programs have made.
+/// The mean of all samples without the longest thousandth, which are due to other programs.
 fn mean_ns(samples: &[u64]) -> u64 {
     let mut sorted = samples.to_vec();
     sorted.sort_unstable();

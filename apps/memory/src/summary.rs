@@ -1,4 +1,4 @@
-//! The summary at the end of a run: one screen, aligned, nothing that is not known.
+//! The summary at the end of a run: one screen, aligned, only what is known.
 
 use std::fmt::Write;
 
@@ -15,11 +15,11 @@ use results::validity;
 /// Width of the column of names.
 const NAME: usize = 14;
 
-/// What the summary says beside the record.
+/// What the summary has beside the record.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Extra<'a> {
     pub(crate) program: &'a str,
-    /// What became of the record of faults, if there is one.
+    /// The file of the record of faults and how many it has, if there is one.
     pub(crate) recorded: Option<(&'a str, Recorded)>,
 }
 
@@ -75,8 +75,8 @@ pub(crate) fn text(run: &Run, extra: &Extra<'_>) -> String {
     out
 }
 
-/// What comes first where not everything is well: why nothing is concluded from the run, or that
-/// something stayed local and the user allowed it.
+/// The first line: why nothing may be concluded from the run, or that memory stayed local and the
+/// user allowed it; empty for a valid run.
 fn verdict(results: &RunResults) -> String {
     let (label, reasons): (_, Vec<String>) = match (&results.invalid[..], &results.allowed[..]) {
         ([], []) => return String::new(),
@@ -88,10 +88,11 @@ fn verdict(results: &RunResults) -> String {
             (label, invalid.iter().map(Invalid::to_string).collect())
         }
     };
-    // As far in as the name of the program that says it.
+    // Further reasons are indented like the text behind the program's name.
     format!("afar: {label}: {}\n", reasons.join("\n      "))
 }
 
+// How the program ended.
 fn end(results: &RunResults, program: &str) -> String {
     let elapsed = Duration::from_ns(results.seen().elapsed_ns);
     match (results.exit_status, results.signal) {
@@ -115,7 +116,7 @@ fn local_memory(params: &Params, figures: &Figures) -> String {
     }
 }
 
-/// Nothing when no limit was in force.
+/// The budget and whether it was held; `None` if no limit was in force.
 fn budget(figures: &Figures) -> Option<String> {
     let budget = &figures.budget;
     let held = if budget.held { "held" } else { "NOT HELD" };
@@ -221,7 +222,8 @@ fn faults(figures: &Figures) -> String {
     text
 }
 
-/// What became of the order of first fetches; nothing if none was wanted.
+/// What was recorded of the order of first fetches, or what its replay did; `None` without
+/// `--remember`.
 fn remembered(params: &Params, results: &RunResults) -> Option<String> {
     let (file, counts) = (params.remember.as_deref()?, results.remembered?);
     let pages = count(counts.page_count);
@@ -253,7 +255,7 @@ fn traffic(figures: &Figures) -> String {
     text
 }
 
-/// All fetches of all threads together, beside the time of the run.
+/// The total time of all fetches of all threads.
 fn fetches_took(figures: &Figures) -> String {
     let achieved = &figures.fault_latency.achieved;
     let all = Duration::from_ns(achieved.mean_ns.saturating_mul(achieved.count));
@@ -265,7 +267,7 @@ fn blade(uris: &str, replicas: Option<u64>) -> String {
     format!("{uris}{copies}: times are measured, nothing is delayed")
 }
 
-/// What is afar's own and would not be there with a real network.
+/// The time that afar itself took, which a real network would not.
 fn mechanism(figures: &Figures) -> String {
     let own = &figures.mechanism;
     let [late, soft, supervisor] =
@@ -295,7 +297,7 @@ fn stalls(figures: &Figures) -> String {
     )
 }
 
-/// How often threads spun for pages that are far for real; nothing where none does.
+/// How often threads spun for pages on a blade; `None` if none did.
 fn spins(figures: &Figures) -> Option<String> {
     let spins = figures.mechanism.spins?;
     let all = count(spins.answered_count + spins.expired_count);
@@ -323,8 +325,7 @@ fn unmanaged_images(results: &RunResults) -> Vec<String> {
     lines
 }
 
-/// The table of quantiles, in microseconds; where pages are far for real, what they took is all
-/// that there is.
+/// The table of quantiles, in microseconds; with pages on a blade only the achieved times.
 fn latency(latency: &FaultLatency, is_far: bool) -> String {
     if latency.total.count == 0 {
         return String::new();

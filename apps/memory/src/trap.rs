@@ -1,4 +1,4 @@
-//! Which trap a run uses, and why.
+//! Chooses the trap of a run.
 
 use console::{Class, Classed};
 use farmem::TrapKind;
@@ -16,11 +16,11 @@ use crate::run::flags::{Trap, Wait};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Choice {
     pub(crate) mechanism: Mechanism,
-    /// Why not the faster one, where the choice was ours.
+    /// Why not the faster trap; `None` if it is used or the user chose.
     pub(crate) reason: Option<String>,
 }
 
-/// No trap that was asked for can be used here.
+/// Why the requested trap cannot be used here.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TrapError {
     #[error("use the bpf trap: {0}")]
@@ -51,10 +51,10 @@ impl Classed for TrapError {
     }
 }
 
-/// Decides on a trap for `experiment` by what it asks for and what this machine can do.
+/// Chooses a trap for `experiment` by its flags and what this machine can do.
 ///
 /// # Errors
-/// When this machine cannot do what was asked for.
+/// When this machine cannot do what is requested.
 pub(crate) fn choose(experiment: &Experiment) -> Result<Choice, TrapError> {
     let plain = |kind| Choice { mechanism: Mechanism::Arena(kind), reason: None };
     if experiment.engine == EngineKind::Swap {
@@ -99,8 +99,8 @@ pub(crate) fn choose(experiment: &Experiment) -> Result<Choice, TrapError> {
     }
 }
 
-/// The trap of a run with pages that are far for real: userfaultfd takes their faults, and a thread
-/// spins in the bpf trap before, if that may be used.
+/// The trap of a run with pages on a blade: userfaultfd takes their faults, and a thread spins in
+/// the bpf trap before, if that may be used.
 fn far(experiment: &Experiment) -> Result<Choice, TrapError> {
     userfaultfd_trap().map_err(TrapError::Userfaultfd)?;
     let sleeping = Mechanism::Arena(TrapKind::Userfault);
@@ -117,7 +117,7 @@ fn far(experiment: &Experiment) -> Result<Choice, TrapError> {
 /// The fastest trap of the arena that this machine has.
 ///
 /// # Errors
-/// When it has none.
+/// When this machine has none.
 pub(crate) fn any() -> Result<TrapKind, TrapError> {
     match bpf_trap() {
         Ok(()) => Ok(TrapKind::Bpf),
@@ -128,7 +128,7 @@ pub(crate) fn any() -> Result<TrapKind, TrapError> {
     }
 }
 
-/// What about the experiment the bpf trap cannot do.
+/// Why the bpf trap cannot run the experiment; `None` if it can.
 fn obstacle(experiment: &Experiment) -> Option<String> {
     experiment.tiers.iter().find_map(|tier| {
         let local = budget(tier, experiment.of).filter(|&local| local < BPF_LOCAL_MIN);

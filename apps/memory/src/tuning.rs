@@ -1,4 +1,4 @@
-//! Which delays, bandwidths and budgets a run may have, at its start and while it goes on.
+//! The delays, bandwidths and budgets that a run may have, at its start and later.
 
 use console::{Class, Classed};
 use farmem::{Retune, Tier};
@@ -16,12 +16,12 @@ pub(crate) struct Tuning {
     tiers: Vec<Tier>,
     of: Option<Bytes>,
     mechanism: Mechanism,
-    /// The shortest delay that is allowed.
+    /// The shortest delay that is allowed, except 0.
     floor: Duration,
     changes: Vec<String>,
 }
 
-/// Why a run cannot be as asked for.
+/// Why settings are refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum TuningError {
     #[error(
@@ -54,7 +54,7 @@ impl Classed for TuningError {
 }
 
 impl Tuning {
-    /// The settings of a run by `mechanism`, where no delay may be shorter than `floor`.
+    /// The settings of a run with `mechanism`, where no delay but 0 may be shorter than `floor`.
     pub(crate) fn new(experiment: &Experiment, mechanism: Mechanism, floor: Duration) -> Self {
         Self {
             tiers: experiment.tiers.clone(),
@@ -65,7 +65,7 @@ impl Tuning {
         }
     }
 
-    /// The settings now.
+    /// The current settings.
     pub(crate) fn tiers(&self) -> &[Tier] {
         &self.tiers
     }
@@ -78,12 +78,13 @@ impl Tuning {
     /// Checks all tiers.
     ///
     /// # Errors
-    /// The first thing that is out of its limits.
+    /// At the first setting that is out of its limits.
     pub(crate) fn check(&self) -> Result<(), TuningError> {
         self.tiers.iter().try_for_each(|tier| self.check_tier(tier))
     }
 
-    /// Makes a change at `elapsed_ns` into the run, or none at all.
+    /// Applies a change at `elapsed_ns` into the run, or nothing if it is refused. Returns the
+    /// change for the engine.
     ///
     /// # Errors
     /// When there is no such tier, or a setting is out of its limits.

@@ -1,4 +1,4 @@
-//! Who watches a run: the live line, the record of faults, the control socket.
+//! The observers of a run: the live line, the record of faults, the control socket.
 
 use console::terminal;
 use farmem::{FaultEvent, Observer, Retune, Snapshot};
@@ -7,7 +7,7 @@ use crate::control::Control;
 use crate::live::LiveLine;
 use crate::record::Recorder;
 
-/// Everything that is told of a run while it goes on.
+/// All observers of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     pub(crate) live: Option<LiveLine>,

@@ -1,19 +1,20 @@
-//! Whether what a calibration has seen can be what it was meant to see.
+//! Checks whether the results of a calibration are plausible.
 //!
-//! A calibration that cannot be right is refused, with the reason: a number beside a warning is
-//! taken for a result all the same.
+//! An implausible calibration is refused, with the reason: a number beside a warning would be taken
+//! for a result all the same.
 
 use measure::Duration;
 
-/// No processor takes a page fault, and the kernel resolves it, in less than this, in nanoseconds.
+/// The least time, in nanoseconds, in which a processor takes a page fault and the kernel resolves
+/// it.
 const FAULT_MIN_NS: u64 = 100;
-/// Errors that are worth no word: in nanoseconds, and as one part of the delay in so many.
+/// Errors that are not mentioned: in nanoseconds, and as one part of the delay in so many.
 const ERROR_NS_TOLERATED: u64 = 100;
 const ERROR_SHARE_TOLERATED: u64 = 50;
 /// From this share of the time on (1 in so many), waiting for a processor explains an error.
 const WAITED_SHARE: u64 = 100;
 
-/// Why a trap, or what was measured of it, is of no use.
+/// Why a trap, or its calibration, cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Unusable {
     #[error(
@@ -41,13 +42,14 @@ pub(crate) enum Unusable {
 /// How long the engine and its probe were kept waiting for a processor while they were measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Busy {
-    /// None where the kernel does not tell.
+    /// `None` where the kernel does not report it.
     pub(crate) waited_ns: Option<u64>,
     /// How long the measurement took.
     pub(crate) elapsed_ns: u64,
 }
 
 impl Busy {
+    // Whether waiting for a processor explains an error.
     fn explains(self) -> bool {
         self.waited_ns.is_some_and(|waited| waited.saturating_mul(WAITED_SHARE) >= self.elapsed_ns)
     }
@@ -75,10 +77,10 @@ impl std::fmt::Display for Busy {
     }
 }
 
-/// Each touch of a remote page is one fetch: no fewer, no more.
+/// Checks that each touch of a remote page was one fetch.
 ///
 /// # Errors
-/// When it was not so.
+/// When the counts differ.
 pub(super) fn counted(touched: u64, fetched: u64) -> Result<(), Unusable> {
     match fetched {
         0 => Err(Unusable::Blind { touched }),
@@ -87,10 +89,10 @@ pub(super) fn counted(touched: u64, fetched: u64) -> Result<(), Unusable> {
     }
 }
 
-/// A fetch takes as long as a page fault at least.
+/// Checks that a fetch took no less than a page fault.
 ///
 /// # Errors
-/// When this one did not.
+/// When it took less.
 pub(super) fn floor(floor_ns: u64) -> Result<(), Unusable> {
     if floor_ns < FAULT_MIN_NS {
         return Err(Unusable::TooFast { floor: Duration::from_ns(floor_ns) });
@@ -98,10 +100,10 @@ pub(super) fn floor(floor_ns: u64) -> Result<(), Unusable> {
     Ok(())
 }
 
-/// What is left of the error must be less than half of what was asked for.
+/// Checks that the remaining error is at most half of the requested delay.
 ///
 /// # Errors
-/// When it is not.
+/// When it is larger.
 pub(super) fn error(error_ns: i64, delay: Duration, busy: Busy) -> Result<(), Unusable> {
     if error_ns.unsigned_abs() > delay.as_ns() / 2 {
         return Err(Unusable::OffTarget { error_ns, delay, busy });
@@ -114,7 +116,7 @@ pub(super) fn is_tolerable(error_ns: i64, delay: Duration) -> bool {
     error_ns.unsigned_abs() <= ERROR_NS_TOLERATED.max(delay.as_ns() / ERROR_SHARE_TOLERATED)
 }
 
-/// What a reader of results should know of an error that is left.
+/// A warning for the reader of results; `None` if the error is tolerable.
 pub(super) fn doubt(error_ns: i64, delay: Duration, busy: Busy) -> Option<String> {
     let doubtful = !is_tolerable(error_ns, delay);
     doubtful.then(|| format!("delays are off by {error_ns:+} ns in the median; {busy}"))

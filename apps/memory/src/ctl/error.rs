@@ -7,7 +7,7 @@ use console::{Class, Classed};
 
 use crate::setting::SettingError;
 
-/// A run answers ten times a second; one that is stopped does not.
+/// Longest wait for a reply: a run answers ten times a second, unless it is stopped.
 pub(super) const PATIENCE: Timeout = Timeout::from_secs(2);
 
 /// Why a run could not be looked at or changed.

@@ -1,4 +1,4 @@
-//! Which blades a run has, and how they are reached.
+//! The blades of a run, and how they are reached.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,47 +14,48 @@ use super::uri::FarUri;
 
 const PAGE: u64 = PAGE_BYTES as u64;
 
-/// How long a program waits for a blade that is gone: if it needs it, and if there are copies.
+/// How long a program waits for an unreachable blade: without copies, and with.
 const PATIENCE: Duration = Duration::from_ms(30_000);
 const PATIENCE_WITH_COPIES: Duration = Duration::from_ms(5_000);
 
-/// Where the pages of a run are that are not local.
+/// The blades of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Far {
-    /// As `--far` names them.
+    /// The URIs of `--far`.
     pub(crate) uris: Vec<FarUri>,
-    /// Blades that each page is on.
+    /// How many blades each page is on.
     pub(crate) copies: usize,
-    /// How long a request waits while there is no path to its blade.
+    /// How long a request waits while no path leads to its blade.
     pub(crate) timeout: Duration,
 }
 
-/// What one blade is: memory, or a namespace and the paths to it.
+/// One blade: memory, or a namespace and the paths to it.
 enum Named<'a> {
     Memory(&'a FarUri, u32, Duration),
     Disk(Vec<(&'a NvmeUri, &'a str)>),
 }
 
-/// A blade, and what is to be said of it.
+/// A blade, and warnings about it.
 pub(crate) type Reached = (Box<dyn Blade>, Vec<String>);
 
 impl Far {
-    /// These blades; without a `timeout` as long as is usual.
+    /// The blades at `uris`, with `copies` of each page; `None` for the usual timeout.
     pub(crate) fn new(uris: Vec<FarUri>, copies: usize, timeout: Option<Duration>) -> Self {
         let usual = if copies > 1 { PATIENCE_WITH_COPIES } else { PATIENCE };
         Self { uris, copies, timeout: timeout.unwrap_or(usual) }
     }
 
-    /// What `--far` says, as it is written in records.
+    /// The value of `--far`, as records have it.
     pub(crate) fn told(&self) -> String {
         self.uris.iter().map(FarUri::to_string).collect::<Vec<_>>().join(",")
     }
 
-    /// How many blades are named: a namespace that is named at several addresses is one.
+    /// How many blades there are: a namespace with several addresses is one.
     pub(crate) fn blade_count(&self) -> usize {
         self.named().len()
     }
 
+    // The blades, with the paths to each namespace together.
     fn named(&self) -> Vec<Named<'_>> {
         let mut all = Vec::new();
         let mut known: BTreeMap<(&str, Option<u32>), usize> = BTreeMap::new();
@@ -77,11 +78,11 @@ impl Far {
         all
     }
 
-    /// Reaches every blade, from other runs that have one if it `takes`; also what is to be said of
-    /// them.
+    /// Connects to every blade; with `takes`, also to one that another run has reserved. Returns
+    /// warnings, too.
     ///
     /// # Errors
-    /// When one cannot be reached, keeps no pages, is named twice, or is another run's.
+    /// When one cannot be reached or used, is named twice, or is another run's.
     pub(crate) fn reach(&self, takes: bool) -> Result<Reached, FarError> {
         let mut warnings = Vec::new();
         let mut blades: Vec<(String, Box<dyn Blade>)> = Vec::new();
@@ -95,7 +96,8 @@ impl Far {
                     blades.push((uri.to_string(), Box::new(DistantBlade::new(pages, delay))));
                 }
                 Named::Disk(paths) => {
-                    // The end of a child is told to the supervisor, by a signal.
+                    // Threads must not take the signal for the end of a child, which is the
+                    // supervisor's.
                     let attach = || DiskBlade::attach(&paths, self.timeout);
                     let mut blade = sys::event::without_signals(attach)?;
                     let is_one =

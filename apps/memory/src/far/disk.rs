@@ -1,4 +1,4 @@
-//! A namespace behind a network as a blade.
+//! A blade that is a namespace of an NVMe/TCP target.
 
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
@@ -22,16 +22,16 @@ pub(super) struct DiskBlade {
     disk: DrivenDisk,
     uri: String,
     pages: u32,
-    /// Places up to the last that was ever written: copies lie beyond those needed at once.
+    /// One more than the last place that was ever written: copies lie beyond the places in use.
     extent: u32,
     told: Arc<Told>,
     kept: Kept,
     host: HostConfig,
-    /// Given up when all that was asked of it has ended.
+    /// Released when all requests have ended.
     reservation: Option<Reservation>,
 }
 
-/// Answers that a turn of the disk has brought.
+/// Answers that have come from the disk and were not taken yet.
 #[derive(Default)]
 struct Told(Mutex<VecDeque<Answer>>);
 
@@ -42,8 +42,8 @@ impl Told {
 }
 
 impl DiskBlade {
-    /// Reaches a namespace over these paths, of which at least one must be there. The calling
-    /// thread is the one that uses it.
+    /// Connects to a namespace over these paths, of which at least one must work. The calling
+    /// thread is the one that uses the blade.
     pub(super) fn attach(paths: &[(&NvmeUri, &str)], timeout: Duration) -> Result<Self, FarError> {
         let uri = paths.iter().map(|path| path.1).collect::<Vec<_>>().join(",");
         let host = hold::host();
@@ -69,8 +69,8 @@ impl DiskBlade {
         Ok(Self { disk, uri, pages, extent: 0, told, kept, host, reservation: None })
     }
 
-    /// Keeps others out of it, from those that hold it if it `takes`; also what is to be said if
-    /// nothing does.
+    /// Reserves the namespace; with `takes`, also from a run that holds it. Returns a warning if it
+    /// cannot be reserved.
     pub(super) fn hold(
         &mut self,
         paths: &[(&NvmeUri, &str)],
@@ -81,7 +81,7 @@ impl DiskBlade {
         Ok(warning)
     }
 
-    /// The name of it.
+    /// The URIs of all paths.
     pub(super) fn uri(&self) -> &str {
         &self.uri
     }
@@ -90,7 +90,7 @@ impl DiskBlade {
         self.disk.disk()
     }
 
-    // Begins a transfer of pages that follow each other on the disk.
+    // Begins a transfer of consecutive pages of the disk: a read if there is no data.
     fn ask(&mut self, first: u32, tokens: Vec<Token>, data: &[u8]) {
         let (told, uri) = (Arc::clone(&self.told), self.uri.clone());
         let is_read = data.is_empty();
@@ -117,7 +117,7 @@ impl DiskBlade {
     }
 }
 
-// What a failure means to a run, and what to do.
+// The message for a failed transfer, with a remedy.
 fn why(failure: Failure) -> String {
     match failure {
         Failure::NoSpace => "the blade is full: this run and others have all of its memory; give \
@@ -156,7 +156,7 @@ impl Blade for DiskBlade {
 
     fn release(&mut self, places: u32) {
         let places = places.max(self.extent);
-        // A blade that does not take it back has it until it is written again.
+        // A blade that does not support this has the pages until they are written again.
         let _kept = self.disk.discard(0, u64::from(places) * PAGE);
     }
 

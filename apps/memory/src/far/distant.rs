@@ -1,26 +1,26 @@
-//! Memory of afar itself that answers late: a blade whose delay is known exactly, to hold an
-//! emulation against.
+//! A blade in afar's own memory with a known delay, against which emulations are compared.
 
 use std::collections::VecDeque;
 
 use ::blades::{Answer, Blade, MemoryBlade, PAGE_BYTES, Token, Wanted};
 use measure::Duration;
 
-/// Answers each transfer so long after it was asked for, however many there are.
+/// Answers each transfer a fixed time after its request, however many there are.
 pub(super) struct DistantBlade {
     memory: MemoryBlade,
     delay_ns: u64,
-    /// Those to come, with when; the next one first.
+    /// Answers to come, each with its time; the next one first.
     answers: VecDeque<(u64, Answer)>,
 }
 
 impl DistantBlade {
-    /// Room for so many pages.
+    /// A blade with room for `pages` pages.
     pub(super) const fn new(pages: u32, delay: Duration) -> Self {
         let memory = MemoryBlade::new(pages);
         Self { memory, delay_ns: delay.as_ns(), answers: VecDeque::new() }
     }
 
+    // Takes answers of the memory, and sets their time.
     fn take(&mut self) {
         let due = sys::clock::monotonic_ns() + self.delay_ns;
         while let Some(answer) = self.memory.next() {

@@ -1,4 +1,4 @@
-//! What is wrong with a blade before a run.
+//! Why a blade cannot be used, found before the run.
 
 use blades::ArrayError;
 use console::{Class, Classed};
@@ -6,7 +6,7 @@ use host::HostError;
 
 use super::hold::HoldError;
 
-/// A blade that cannot be used.
+/// Why a blade cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FarError {
     #[error("--far {uri}: {source}{}", source.remedy())]

@@ -1,4 +1,4 @@
-//! How `--far` names a blade.
+//! The URIs of blades in `--far`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,16 +14,16 @@ const DELAY_MAX: Duration = Duration::from_ms(1_000);
 const NVME: &str = "nvme+tcp://";
 const PAGE: u64 = PAGE_BYTES as u64;
 
-/// What `--far` names.
+/// A blade of `--far`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FarUri {
-    /// Memory of afar itself, of this size, which answers after this time.
+    /// Memory of afar itself: its size, and the delay of its answers.
     Memory(Bytes, Duration),
-    /// A namespace behind a network.
+    /// A namespace of an NVMe/TCP target, and its URI as written.
     Nvme(NvmeUri, String),
 }
 
-/// Text that names no blade.
+/// Why a text is no URI of a blade.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FarUriError {
     #[error(
@@ -36,7 +36,7 @@ pub(crate) enum FarUriError {
 }
 
 impl FarUri {
-    /// Whether what keeps its pages is another program, here or on another machine.
+    /// Whether another program stores the pages, here or on another machine.
     pub(crate) const fn is_elsewhere(&self) -> bool {
         matches!(self, Self::Nvme(..))
     }
@@ -67,7 +67,7 @@ impl FromStr for FarUri {
     }
 }
 
-/// For a flag.
+/// Parses the URI of a flag.
 pub(crate) fn far_uri(text: &str) -> Result<FarUri, String> {
     text.parse().map_err(|error: FarUriError| error.to_string())
 }

@@ -1,4 +1,4 @@
-//! What was seen of a program, as a Parquet file of touches with the facts as a note.
+//! The profile of a program as a Parquet file of touches, with the facts as a note.
 
 use std::fs::File;
 use std::path::Path;
@@ -13,10 +13,10 @@ use super::profile::Profile;
 
 const SCHEMA: &str = "afar.reuse/3";
 
-/// The file.
+/// The contents of the file.
 ///
 /// # Errors
-/// When it cannot be made.
+/// When the rows cannot be encoded.
 pub(super) fn bytes(profile: &Profile) -> Result<Vec<u8>, RecordError> {
     let facts = serde_json::to_string(&profile.facts).expect("plain data has a JSON form");
     let notes = [("schema", SCHEMA), ("facts", facts.as_str())];
@@ -26,10 +26,10 @@ pub(super) fn bytes(profile: &Profile) -> Result<Vec<u8>, RecordError> {
     writer.finish()
 }
 
-/// Reads it.
+/// Reads a profile from a file.
 ///
 /// # Errors
-/// When there is no such file or it is another.
+/// When there is no such file, or it is no profile.
 pub(super) fn read(path: &Path) -> Result<Profile, PredictError> {
     let open = |source| PredictError::Open { path: path.to_owned(), source };
     let record = |source| PredictError::Record { path: path.to_owned(), source };
@@ -93,6 +93,7 @@ fn row(touch: &Touch) -> Fault {
     }
 }
 
+// The touch of a row; `None` if its kind is not one of a profile.
 fn touch(row: &Fault) -> Option<Touch> {
     Some(Touch {
         time_ns: row.time_ns,

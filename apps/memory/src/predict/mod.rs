@@ -7,8 +7,8 @@
 //!                         └──────────── network: planner ─► slowdown ─► table, JSON, picture
 //! ```
 //!
-//! `paging` knows what would be fetched, `planner` what waiting for it costs; numbers go from one
-//! to the other here.
+//! `paging` computes what would be fetched, `planner` what waiting for it costs; this module passes
+//! the numbers from one to the other.
 
 mod error;
 mod file;
@@ -32,10 +32,10 @@ use profile::Profile;
 
 pub(crate) use error::PredictError;
 
-/// Watches a program or reads what was seen of one, and predicts.
+/// Watches a program or reads its profile, and predicts.
 ///
 /// # Errors
-/// When it cannot be run or read, or the results cannot be written.
+/// When the program cannot be run, the profile not be read, or the results not be written.
 pub fn predict(flags: &PredictFlags) -> Result<ExitCode, Failure> {
     let grid = grid(flags)?;
     let json = flags.json.as_deref().map(Output::open).transpose()?;
@@ -55,6 +55,7 @@ pub fn predict(flags: &PredictFlags) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+// Watches the program of `flags`, and records its profile if requested.
 fn watch(flags: &PredictFlags) -> Result<Profile, Failure> {
     let record = flags.record.as_deref().map(Output::open).transpose()?;
     let profile = profile::watch(&flags.program, flags.allow_unmanaged)?;
@@ -66,7 +67,7 @@ fn watch(flags: &PredictFlags) -> Result<Profile, Failure> {
     Ok(profile)
 }
 
-/// What is to be predicted.
+/// The points to predict.
 fn grid(flags: &PredictFlags) -> Result<Grid, PredictError> {
     let shares = (1..10).filter_map(|tenth| Fraction::from_percent(tenth * 10));
     let local = if flags.local.is_empty() {

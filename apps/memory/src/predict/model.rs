@@ -1,4 +1,4 @@
-//! From what was seen to slowdowns.
+//! Computes slowdowns from a profile.
 
 use farmem::{BPF_BUDGET_MIN, batch};
 use measure::{BitsPerSec, Bytes, Duration, LinkMode, LocalSize, Pages, ShareOf};
@@ -10,60 +10,60 @@ use results::prediction::Facts;
 use super::profile::{self, Profile};
 use crate::software;
 
-/// What is to be predicted.
+/// The points to predict.
 pub(super) struct Grid {
     pub(super) local: Vec<LocalSize>,
     pub(super) of: ShareOf,
     pub(super) rtt: Vec<Duration>,
     pub(super) bandwidth: Vec<Option<BitsPerSec>>,
-    /// Of the slowdowns.
+    /// The policy of the slowdowns.
     pub(super) policy: PolicyKind,
     pub(super) link: LinkMode,
 }
 
-/// All of it.
+/// A prediction for all points.
 pub(super) struct Prediction {
-    /// What a share of local memory is a share of.
+    /// The memory that shares of local memory relate to.
     pub(super) of: ShareOf,
     pub(super) policy: PolicyKind,
-    /// Policies whose fetches are told.
+    /// Policies whose fetches are reported.
     pub(super) policies: Vec<PolicyKind>,
     pub(super) sizes: Vec<Size>,
 }
 
 impl Prediction {
-    /// Whether it matters what a share is a share of.
+    /// Whether any size is a share.
     pub(super) fn has_share(&self) -> bool {
         self.sizes.iter().any(|size| matches!(size.local, LocalSize::Fraction(_)))
     }
 }
 
-/// One amount of local memory.
+/// The prediction for one amount of local memory.
 pub(super) struct Size {
     pub(super) local: LocalSize,
-    /// In the order of [`Prediction::policies`].
+    /// The replays, in the order of [`Prediction::policies`].
     pub(super) replayed: Vec<Replayed>,
-    /// Less was seen than would happen.
+    /// Not all touches that would be fetches were seen.
     pub(super) is_blind: bool,
     pub(super) points: Vec<Point>,
 }
 
-/// One network.
+/// The prediction for one network.
 pub(super) struct Point {
     pub(super) rtt: Duration,
     pub(super) bandwidth: Option<BitsPerSec>,
     pub(super) slowdown: Estimate,
 }
 
-/// Policies that are told of, whichever the slowdown is for.
+/// Policies whose fetches are always reported.
 const TOLD: [PolicyKind; 3] = [PolicyKind::LRU, PolicyKind::FIFO, PolicyKind::CLOCK];
 /// Nine of ten samples of a normal distribution are within so many standard deviations.
 const NINE_OF_TEN: f64 = 1.645;
-/// By how much the costs of software may be off, as a share of themselves.
+/// The relative error of software costs.
 const SOFTWARE_MARGIN: f64 = 0.5;
-/// Sizes within so many times what is blind are called so.
+/// Sizes below so many times the blind share are marked as blind.
 const BLIND: f64 = 1.5;
-/// A page takes no time.
+/// With this bandwidth a transfer takes no time.
 const UNLIMITED: BitsPerSec = BitsPerSec::new(u64::MAX);
 
 /// Predicts every point of `grid`.
@@ -94,11 +94,12 @@ pub(super) fn predict_all(profile: &Profile, grid: &Grid) -> Prediction {
     Prediction { of: grid.of, policy: grid.policy, sizes, policies }
 }
 
-/// The most memory in use, with all of it local.
+/// The peak of memory in use, with all memory local.
 pub(super) fn peak(facts: &Facts) -> Bytes {
     Bytes::new(facts.managed_peak_bytes)
 }
 
+// Replays the profile with one policy and size of local memory.
 fn replayed(profile: &Profile, grid: &Grid, policy: PolicyKind, local: LocalSize) -> Replayed {
     let is_bpf = profile.facts.trap == "bpf";
     let memory = Memory {
@@ -115,14 +116,14 @@ fn replayed(profile: &Profile, grid: &Grid, policy: PolicyKind, local: LocalSize
     replay(&profile.touches, profile.facts.first_touch_count, &memory)
 }
 
-/// The share of the most memory in use that `local` is.
+/// `local` as a share of the peak.
 fn share(facts: &Facts, grid: &Grid, local: LocalSize) -> f64 {
     let peak = peak(facts);
     let bytes = local.of(grid.of.bytes(Some(peak)).unwrap_or(peak));
     bytes.get() as f64 / peak.get().max(1) as f64
 }
 
-/// How many times as long the program takes.
+/// The slowdown of the program, with bounds.
 fn slowdown(
     facts: &Facts,
     replayed: &Replayed,
@@ -130,7 +131,7 @@ fn slowdown(
     network: (Duration, Option<BitsPerSec>),
 ) -> Estimate {
     let if_alone = |alone| slowdown_of(facts, alone, replayed, link, network);
-    // The less watching has cost, the more of the time is the program's own.
+    // The less watching cost, the more of the time is the program's own.
     let [longest, shortest] =
         [1.0 - SOFTWARE_MARGIN, 1.0 + SOFTWARE_MARGIN].map(|times| profile::alone_if(facts, times));
     Estimate {
@@ -140,7 +141,7 @@ fn slowdown(
     }
 }
 
-/// The same of a program that takes `alone` with all memory local.
+/// As [`slowdown`], for a program that takes `alone` with all memory local.
 fn slowdown_of(
     facts: &Facts,
     alone: Duration,
@@ -162,9 +163,9 @@ fn slowdown_of(
     let software_ns =
         software::fetch_ns(&facts.software, work_ns, in_order) + unmapping_ns / fetches;
     let bandwidth = bandwidth.unwrap_or(UNLIMITED);
-    // Bytes that others wait for: with a link of its own each fetch waits for itself alone. What is
-    // written back is in the way where it shares the link; else it is the bound if there is more of
-    // it, because a frame is free only when its page is there.
+    // Pages whose transfers others wait for: with a link of its own a fetch waits only for itself.
+    // Write-backs delay fetches where they share the link; else they are the bound if there are
+    // more of them, because a frame is free only when its page has been written.
     let pages = match link {
         LinkMode::HalfDuplex => fetches + replayed.contested,
         LinkMode::FullDuplex => fetches.max(replayed.contested),
@@ -187,7 +188,7 @@ fn slowdown_of(
     between(at, fetches / replayed.in_turn.max(1.0))
 }
 
-/// For a number of threads that is no whole number: in between.
+/// Interpolates `at` for a fractional number of threads.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "few threads")]
 fn between(at: impl Fn(u32) -> Estimate, threads: f64) -> Estimate {
     let threads = threads.max(1.0);

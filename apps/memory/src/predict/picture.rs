@@ -11,7 +11,7 @@ const LEFTS: [f64; 2] = [76.0, 520.0];
 const WIDTH: f64 = 350.0;
 const SOLID: &str = "stroke-width=\"2\"";
 
-/// Draws them.
+/// Draws the panels as SVG.
 pub(super) fn draw(facts: &Facts, prediction: &Prediction) -> String {
     let mut svg = Svg::new(SIZE.0, SIZE.1);
     let misses = prediction.policies.iter().enumerate().map(|(at, policy)| {
@@ -34,7 +34,7 @@ pub(super) fn draw(facts: &Facts, prediction: &Prediction) -> String {
     svg.finish(&format!("Predicted for {name}"))
 }
 
-/// Lines over the sizes; the axis begins at `from`.
+/// Draws a panel of lines over the sizes; the y axis begins at `from`.
 fn panel(
     svg: &mut Svg,
     prediction: &Prediction,
@@ -54,7 +54,7 @@ fn panel(
         x: Scale::Linear(0.0, (sizes.max(2) - 1) as f64),
         y: Scale::Linear(0.0, end),
     };
-    // Not more names than fit side by side.
+    // At most as many names as fit side by side.
     let every = sizes.div_ceil(10).max(1);
     let named = prediction.sizes.iter().enumerate().step_by(every);
     let names: Vec<Tick> = named.map(|(at, size)| (at as f64, size.local.to_string())).collect();
@@ -83,6 +83,7 @@ fn panel(
     }
 }
 
+// A number without trailing zeros.
 fn short(value: f64) -> String {
     let text = format!("{value:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

@@ -1,4 +1,4 @@
-//! One run with all memory local, and what it says.
+//! The profile of a program, from one run with all memory local.
 
 use std::ffi::OsString;
 
@@ -26,36 +26,36 @@ pub(super) struct Profile {
     pub(super) touches: Touches,
 }
 
-/// Another seed samples other pages; nobody needs to.
+/// The seed of the sample, which need not vary.
 const SEED: u64 = 1;
-/// A delay of the kind that is asked about.
+/// A delay typical of predictions, for the calibration.
 const DELAY: Duration = Duration::from_us(5);
 
-/// How long the program takes when nobody watches it.
+/// How long the program takes without being watched.
 pub(super) fn alone(facts: &Facts) -> Duration {
     alone_if(facts, 1.0)
 }
 
-/// The same, if watching cost so many times what was measured.
+/// As [`alone`], if watching cost `times` as much as was measured.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative")]
 pub(super) fn alone_if(facts: &Facts, times: f64) -> Duration {
     if let Some(known_ns) = facts.known_ns {
         return Duration::from_ns(known_ns);
     }
     let cost_ns = facts.soft_count.saturating_mul(facts.software.touch_ns) as f64 * times;
-    // Watching has been most of a run only if the machine was at something else.
+    // Watching takes more than half of a run only if the machine was busy otherwise.
     let left_ns = facts.elapsed_ns.saturating_sub(cost_ns as u64);
     Duration::from_ns(left_ns.max(facts.elapsed_ns / 2))
 }
 
-/// What it costs to have a page back that was unmapped and stayed, when that happens so many
-/// times in a run, and such a share of them in order: as much as a fetch without a delay.
+/// The cost in nanoseconds of a soft fault, if there are `count` in a run and a share of `in_order`
+/// of them is in order: that of a fetch without a delay.
 pub(super) fn soft_ns(facts: &Facts, count: f64, in_order: f64) -> f64 {
     let work_ns = facts.elapsed_ns as f64 / count.max(1.0);
     facts.floor_ns as f64 + software::fetch_ns(&facts.software, work_ns, in_order)
 }
 
-/// Processors that can wait for fetches at a time.
+/// How many processors can wait for fetches at a time.
 pub(super) fn processors(facts: &Facts) -> u32 {
     u32::try_from(facts.host.cpu_count).unwrap_or(u32::MAX).max(1)
 }
@@ -63,7 +63,7 @@ pub(super) fn processors(facts: &Facts) -> u32 {
 /// Runs `words` with all memory local and watches a sample of its pages.
 ///
 /// # Errors
-/// When it cannot be run, or fails.
+/// When the program cannot be run, or fails.
 pub(super) fn watch(words: &[OsString], allow_unmanaged: bool) -> Result<Profile, Failure> {
     if let Some(name) = words.first() {
         program::check(name, EngineKind::Arena)?;
@@ -77,8 +77,8 @@ pub(super) fn watch(words: &[OsString], allow_unmanaged: bool) -> Result<Profile
         .and_then(Supervisor::run)
         .map_err(RunFailed::from)?;
     drop(watch);
-    // The engine has taken them for its program, which has ended: what is measured from here on
-    // ends as any command does.
+    // The engine has blocked these signals for its program, which has ended: from here on they end
+    // afar as any command.
     sys::event::take_again(&[SIGHUP, SIGINT, SIGTERM]);
     let program: Vec<String> =
         words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -100,7 +100,7 @@ pub(super) fn watch(words: &[OsString], allow_unmanaged: bool) -> Result<Profile
     if touches.events.is_empty() {
         return Err(PredictError::Nothing { program: name }.into());
     }
-    // Only now, so that a program that says nothing says so at once.
+    // Only now, so that a program without a profile is reported at once.
     let mut progress = Progress::new("measurement", 1);
     let software = software::measure(kind, DELAY, &calibration, |done, all| {
         if done == 0 {

@@ -1,4 +1,4 @@
-//! A prediction for people and for programs.
+//! A prediction as text, JSON and CSV.
 
 use console::layout::{kilo, table};
 use measure::{BitsPerSec, Bytes, Duration};
@@ -11,15 +11,15 @@ use results::validity::ALLOWED;
 use super::model::{Point, Prediction, Size, peak};
 use super::profile;
 
-/// Says what shares are of.
+/// Introduces what shares relate to.
 const SHARES: &str = "local memory is a share of ";
 
-/// What that is.
+/// What shares relate to, in words.
 fn told_of(facts: &Facts, prediction: &Prediction) -> String {
     prediction.of.told(Some(peak(facts)))
 }
 
-/// The tables.
+/// The prediction as text, with tables.
 pub(super) fn text(facts: &Facts, prediction: &Prediction) -> String {
     let alone = profile::alone(facts);
     let mut text = match &facts.allowed[..] {
@@ -54,7 +54,7 @@ pub(super) fn text(facts: &Facts, prediction: &Prediction) -> String {
     text
 }
 
-/// How often pages are fetched.
+/// The table of fetches.
 fn fetches(facts: &Facts, prediction: &Prediction) -> String {
     let mut head = vec!["local".to_owned()];
     head.extend(prediction.policies.iter().map(PolicyKind::to_string));
@@ -70,6 +70,7 @@ fn fetches(facts: &Facts, prediction: &Prediction) -> String {
     format!("fetches per second of the program alone, and as a share of touches\n{}", table(&rows))
 }
 
+// The table of slowdowns for one bandwidth.
 fn slowdowns(prediction: &Prediction, bandwidth: Option<BitsPerSec>) -> String {
     let of = |size: &Size| -> Vec<(Duration, Estimate)> {
         let points = size.points.iter().filter(|point| point.bandwidth == bandwidth);
@@ -93,7 +94,7 @@ fn name(size: &Size) -> String {
     format!("{}{}", size.local, if size.is_blind { "*" } else { "" })
 }
 
-/// Everything as JSON.
+/// The prediction as JSON.
 pub(super) fn json(facts: &Facts, prediction: &Prediction) -> String {
     let mut curve = Vec::new();
     let mut points = Vec::new();
@@ -128,7 +129,7 @@ pub(super) fn json(facts: &Facts, prediction: &Prediction) -> String {
     })
 }
 
-/// A row for each slowdown.
+/// The prediction as CSV: a row for each slowdown.
 pub(super) fn csv(prediction: &Prediction) -> String {
     let head = "local,rtt_ns,bandwidth_bps,slowdown,slowdown_low,slowdown_high,seen_whole\n";
     let points = prediction

@@ -1,11 +1,11 @@
-//! Pages of an order as text: `PROCESS:PAGE+COUNT`.
+//! The pages of an order as text: `PROCESS:PAGE+COUNT`.
 
 use paging::order::{PAGES_MAX, Place};
 
-/// Page numbers of a process have so many bits: addresses have 48, pages 12.
+/// Bits of a page number: addresses have 48, of which 12 are within a page.
 const PAGE_BITS: u32 = 36;
 
-/// Why a text names no pages.
+/// Why a text is no list of pages.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum RunsError {
     #[error("\"{0}\" is not PROCESS:PAGE+COUNT, such as 0:7ffff7a00+16")]
@@ -20,7 +20,7 @@ pub(crate) enum RunsError {
     Count { found: u64, told: u64 },
 }
 
-/// The pages as text, those in a row together.
+/// The pages as text, with consecutive ones as a run.
 pub(crate) fn write(list: &[Place]) -> Vec<String> {
     let follows = |one: &Place, next: &Place| {
         one.process == next.process && next.page.checked_sub(one.page) == Some(1)
@@ -29,7 +29,7 @@ pub(crate) fn write(list: &[Place]) -> Vec<String> {
     list.chunk_by(follows).map(run).collect()
 }
 
-/// The pages of texts, of which there are `told`.
+/// Parses runs of pages, which must be `told` in all.
 ///
 /// # Errors
 /// When one is not a run of pages, there are too many, or one is named twice.
@@ -60,6 +60,7 @@ pub(crate) fn read(runs: &[String], told: u64) -> Result<Vec<Place>, RunsError> 
     }
 }
 
+// Parses one run: process, first page, number of pages; `None` if it is malformed.
 fn parse(text: &str) -> Option<(u32, u64, u64)> {
     let (process, pages) = text.split_once(':')?;
     let (first, count) = pages.split_once('+')?;

@@ -41,7 +41,7 @@ impl Classed for ValidateError {
         match self {
             Self::Directory { .. } | Self::TooFew { .. } => Class::Usage,
             Self::Busy(_) => Class::Environment,
-            // `afar run` says so of what it was asked for and of this machine.
+            // `afar run` exits with these for a usage error and for a lack of this machine.
             Self::Refused { status, .. } => match status.code() {
                 Some(code) if code == i32::from(Class::Usage.status()) => Class::Usage,
                 Some(code) if code == i32::from(Class::Environment.status()) => Class::Environment,
@@ -57,12 +57,12 @@ impl Classed for ValidateError {
     }
 }
 
-/// Nothing more is wanted, or something went wrong.
+/// Why a validation stops early.
 #[derive(Debug)]
 pub(super) enum Stopped {
     /// The user pressed Ctrl-C.
     Interrupted,
-    /// It failed.
+    /// A run or a file failed.
     Error(ValidateError),
 }
 

@@ -1,4 +1,4 @@
-//! `afar run --validate`: an emulated run held against one whose pages are far for real.
+//! `afar run --validate`: compares emulated runs with real runs, whose pages are on a blade.
 //!
 //! ```text
 //! real run ─► faults ─► how long a fetch took ─┐
@@ -8,14 +8,14 @@
 //!
 //! DESIGN NOTES
 //!
-//! * The profile is of a run that is not compared, with another seed: emulated runs are not held
-//!   against what they were made of.
-//! * No trap sees a whole fetch as the program does. What is not seen of a real one is measured
+//! * The profile is of a run that is not compared, with another seed: emulated runs are not
+//!   compared with the run from which they were made.
+//! * No trap sees a whole fetch as the program does. The unseen part of a real fetch is measured
 //!   with a blade that answers after the median time, in a run of a probe that times itself, and
-//!   added to the times of the profile; an emulated run takes what its own trap does not see from
-//!   what it is asked for.
+//!   added to the times of the profile; an emulated run subtracts what its own trap does not see
+//!   from its requested delay.
 //! * Emulated threads wait as those of the real run mostly did, spinning or asleep.
-//! * What the supervisor does for a blade on another processor, and a target on this machine, keep
+//! * The supervisor's work for a blade on another processor, and a target on this machine, keep
 //!   processors busy in real runs only. Where the program needs all of them, that is a difference
 //!   which an emulation of delays does not have.
 
@@ -45,7 +45,7 @@ use error::{Stopped, ValidateError};
 use profile::Times;
 use side::{Emulation, Kind, Once, Runs};
 
-/// What was fetched and moved may differ by so much.
+/// The fetches and the bytes moved may differ by this share.
 const COUNTS_WITHIN: f64 = 0.02;
 
 /// Runs `afar run --validate`.
@@ -93,7 +93,7 @@ pub(crate) fn validate(flags: &RunFlags) -> Result<ExitCode, Failure> {
     Err(Failure::shown(class, told::verdict(&record, plain)))
 }
 
-/// Where records are; without a name it goes with the validation.
+/// The directory of records; without a name it is temporary.
 struct Directory {
     path: PathBuf,
     is_kept: bool,
@@ -117,6 +117,7 @@ impl Drop for Directory {
     }
 }
 
+// The record of the validation, without its results.
 fn frame(flags: &RunFlags, experiment: &Experiment) -> Validation {
     let local = flags.local.unwrap_or(LocalSize::Fraction(measure::Fraction::ONE));
     let of = flags.of.unwrap_or(ShareOf::Live);
@@ -146,12 +147,13 @@ struct Side {
     runs: Vec<Once>,
 }
 
-/// What a fetch of a real run took, and how much of each its trap has not seen.
+/// The times of fetches of a real run, and how much of each its trap has not seen.
 struct Fetches {
     times: Times,
     unseen_ns: u64,
 }
 
+// Runs all kinds in shuffled blocks, and compares them.
 fn measure(runs: &Runs<'_>, record: &mut Validation) -> Result<(), Stopped> {
     let validation = &runs.flags.validation;
     let mut ablations = validation.ablate.clone();
@@ -181,7 +183,7 @@ fn measure(runs: &Runs<'_>, record: &mut Validation) -> Result<(), Stopped> {
     conclude(runs, &sides, fetches.unseen_ns, record)
 }
 
-/// Measures the profile in a run that does not count, and calibrates emulated runs in others.
+/// Measures the profile in a run that is not compared, and calibrates emulated runs in others.
 fn prepare(
     runs: &Runs<'_>,
     kinds: &[Kind],
@@ -211,7 +213,7 @@ fn prepare(
     Ok((fetches, sides))
 }
 
-// An emulated run that does not count: it calibrates its trap, and the others take what it found.
+// Calibrates the trap in an emulated run that is not compared; the others use its calibration.
 fn calibrate(runs: &Runs<'_>, kind: Kind, wait: Wait, fetches: &Fetches) -> Result<(), Stopped> {
     let name = kind.name();
     let profile = runs.directory.join(format!("{name}.csv"));
@@ -230,6 +232,7 @@ fn calibrate(runs: &Runs<'_>, kind: Kind, wait: Wait, fetches: &Fetches) -> Resu
     Ok(())
 }
 
+// Computes the ratios and agreements of emulated runs with real ones.
 fn conclude(
     runs: &Runs<'_>,
     sides: &[Side],
@@ -245,7 +248,7 @@ fn conclude(
         let ratios = beside(side, real);
         let (values, is_disturbed) = ratios.counting();
         let ratio = estimate(&values);
-        // Such a record has whole fetches.
+        // The record of an emulated run has whole fetches: nothing is unseen.
         let told = told_side(side, native, Times::read(&runs.faults(side.kind))?.told(0));
         let fetch_ratio = told.fetch_count / really.fetch_count.max(1.0);
         let moved_ratio = told.moved_bytes / really.moved_bytes.max(1.0);
@@ -270,6 +273,7 @@ fn conclude(
     Ok(())
 }
 
+// The ratios of times of one kind to those of another, by block.
 fn beside(side: &Side, other: &Side) -> Ratios {
     let mut ratios = Ratios::default();
     for (block, (once, other)) in (0..).zip(side.runs.iter().zip(&other.runs)) {
@@ -279,6 +283,7 @@ fn beside(side: &Side, other: &Side) -> Ratios {
     ratios
 }
 
+// The medians of one kind, for the record.
 fn told_side(side: &Side, native: &Side, fetch: FetchTimes) -> ValidatedSide {
     let values = |of: fn(&Once) -> f64| side.runs.iter().map(of).collect::<Vec<f64>>();
     let moved = |once: &Once| {

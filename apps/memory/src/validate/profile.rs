@@ -1,4 +1,4 @@
-//! What emulated runs draw from: how long the fetches of a real run took.
+//! The delay profile of emulated runs: how long the fetches of a real run took.
 
 use std::fs::File;
 use std::path::Path;
@@ -9,28 +9,28 @@ use results::FetchTimes;
 
 use super::error::ValidateError;
 
-/// Fewer fetches say nothing of how long one takes.
+/// Fewer fetches are no measure of how long one takes.
 const FETCHES_MIN: u64 = 20;
-/// By how much `scaled` is wrong: 5/4 times.
+/// The factor of the ablation `scaled`: 5/4.
 const SCALE: (u64, u64) = (5, 4);
 
-/// Times of fetches, ascending, as the trap has seen them.
+/// Times of fetches in nanoseconds, ascending, as the trap has seen them.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Times(Vec<u64>);
 
-/// In which way the times of an emulated run differ from those of the real one.
+/// How the times of an emulated run differ from those of the real one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// They do not.
+    /// The times of the real run.
     AsMeasured,
-    /// All of them are the mean.
+    /// Every fetch takes the mean time.
     Mean,
-    /// All of them are longer.
+    /// Every fetch takes 5/4 of its time.
     Scaled,
 }
 
 impl Times {
-    /// Of the fetches in a record of faults.
+    /// The times of the fetches in a record of faults.
     pub(super) fn read(path: &Path) -> Result<Self, ValidateError> {
         let file = File::open(path).map_err(|error| ValidateError::Read {
             kind: "real".to_owned(),
@@ -50,13 +50,13 @@ impl Times {
         Ok(Self(times))
     }
 
-    /// The time that half of them do not exceed.
+    /// The median of the times.
     pub(super) fn median_ns(&self) -> u64 {
         self.0[(self.0.len() - 1) / 2]
     }
 
     /// The profile of an emulated run, if the trap of the real one has not seen `unseen_ns` of each
-    /// fetch: what a run is asked for is all that the program sees.
+    /// fetch: requested delays are all that the program sees.
     pub(super) fn profile(&self, shape: Shape, unseen_ns: u64) -> DelayProfile {
         let mean = self.0.iter().sum::<u64>() / self.0.len() as u64;
         let times = self.0.iter().map(|&time| match shape {
@@ -68,7 +68,7 @@ impl Times {
         DelayProfile::from_samples(samples).expect("there are enough times")
     }
 
-    /// The same for people.
+    /// The times for the record, with `unseen_ns` added to each.
     pub(super) fn told(&self, unseen_ns: u64) -> FetchTimes {
         let us = |ns: u64| (ns + unseen_ns) as f64 / 1e3;
         let at = |percent: usize| us(self.0[(self.0.len() - 1) * percent / 100]);
@@ -82,7 +82,7 @@ impl Times {
     }
 }
 
-/// What fetches take by a profile that was given.
+/// The times of fetches by a given profile.
 pub(super) fn told(profile: &DelayProfile) -> FetchTimes {
     const ENTRIES: usize = 1000;
     let us = |time: Duration| time.as_ns_f64() / 1e3;

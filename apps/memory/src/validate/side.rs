@@ -1,4 +1,4 @@
-//! The runs of a validation, each a process of its own: natively, really far, emulated.
+//! The runs of a validation, each a process of its own: native, real (on a blade) and emulated.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -25,11 +25,12 @@ use crate::far::FarUri;
 use crate::probe::Probed;
 use crate::run::flags::{Budget, RunFlags, Trap, Wait};
 
-/// How often a disturbed run is repeated.
+/// Most attempts at a run that is disturbed.
 const ATTEMPTS: u32 = 3;
 const TOLERANCE: Tolerance = Tolerance { stolen_max: 0.05, others_max: 0.05 };
 
-/// How long a probe touches pages, how many, and of which it has few: its pages are 8 MiB.
+/// How long a probe touches pages, how often at least and at most, and its local memory and blade:
+/// its pages are 8 MiB.
 const PROBING: Duration = Duration::from_ms(200);
 const TOUCHES: RangeInclusive<u64> = 100..=2000;
 const PROBE_LOCAL: &str = "2MiB";
@@ -40,9 +41,9 @@ const PROBE_BLADE: &str = "memory:64MiB";
 pub(super) enum Kind {
     /// Without afar.
     Native,
-    /// With pages that are far.
+    /// With pages on a blade.
     Real,
-    /// With delays, plain or with something changed.
+    /// With delays, plain (`None`) or with one thing changed.
     Emulated(Option<Ablation>),
 }
 
@@ -52,7 +53,7 @@ pub(super) struct Emulation {
     pub(super) wait: Wait,
     pub(super) write_back: WriteBack,
     pub(super) profile: PathBuf,
-    /// The record of a run whose calibration this one takes.
+    /// The record of a run whose calibration this one uses; `None` to calibrate.
     pub(super) calibrated: Option<PathBuf>,
 }
 
@@ -60,21 +61,21 @@ pub(super) struct Emulation {
 #[derive(Debug, Clone)]
 pub(super) struct Once {
     pub(super) seconds: f64,
-    /// None of the native run.
+    /// `None` for a native run.
     pub(super) figures: Option<Figures>,
     pub(super) calibration: Option<Calibration>,
-    /// How long a thread spins for a page that is far for real, if it does.
+    /// Longest spin of a thread for a page on a blade; `None` if it does not spin.
     pub(super) spin_max_ns: Option<u64>,
     noise: Noise,
     pub(super) disturbed: Option<String>,
 }
 
-/// What runs them.
+/// Settings and files of all runs.
 pub(super) struct Runs<'a> {
     pub(super) flags: &'a RunFlags,
     pub(super) directory: &'a Path,
     pub(super) signals: &'a Signals,
-    /// What emulated runs draw from, if the user says that.
+    /// The profile of emulated runs that the user gave; `None` for a measured one.
     pub(super) given: Option<DelayProfile>,
     pub(super) emulations: RefCell<BTreeMap<&'static str, Emulation>>,
 }
@@ -88,14 +89,14 @@ impl Measured for Once {
         self.disturbed.is_some()
     }
 
-    // One that has none ends the validation.
+    // A run without figures ends the validation.
     fn has_figure(&self) -> bool {
         true
     }
 }
 
 impl Kind {
-    /// What people are told.
+    /// The name that users know the kind by.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Native => "native",
@@ -105,7 +106,7 @@ impl Kind {
         }
     }
 
-    /// What its times are made of.
+    /// How the times of its fetches are made.
     pub(super) const fn shape(self) -> Shape {
         match self {
             Self::Emulated(Some(Ablation::Mean)) => Shape::Mean,
@@ -114,7 +115,7 @@ impl Kind {
         }
     }
 
-    /// What of it is written back; to a blade it is what has changed.
+    /// Which of its pages are written back; to a blade those that have changed.
     pub(super) const fn write_back(self) -> WriteBack {
         match self {
             Self::Emulated(Some(Ablation::DirtyBits)) => WriteBack::Written,
@@ -123,7 +124,7 @@ impl Kind {
         }
     }
 
-    /// How its threads wait, if those of the plain emulation wait so.
+    /// How its threads wait, given how those of the plain emulation do.
     pub(super) const fn wait(self, plain: Wait) -> Wait {
         match (self, plain) {
             (Self::Emulated(Some(Ablation::Waits)), Wait::Spin) => Wait::Sleep,
@@ -134,17 +135,17 @@ impl Kind {
 }
 
 impl Runs<'_> {
-    /// The least disturbed of a few runs.
+    /// Runs `kind` up to [`ATTEMPTS`] times. Returns the least disturbed run.
     pub(super) fn run(&self, kind: Kind) -> Result<Once, Stopped> {
         Ok(least_disturbed(ATTEMPTS, || self.once(kind, self.flags.seed))?.0)
     }
 
-    /// The file of a run's faults.
+    /// The file of the faults of a kind.
     pub(super) fn faults(&self, kind: Kind) -> PathBuf {
         self.directory.join(format!("{}.parquet", kind.name()))
     }
 
-    /// The file of a run's record.
+    /// The file of the record of a kind.
     pub(super) fn record(&self, kind: Kind) -> PathBuf {
         self.json(kind.name())
     }
@@ -173,8 +174,8 @@ impl Runs<'_> {
         })
     }
 
-    /// Measures what the trap of a real run does not see of a fetch, in nanoseconds: a probe times
-    /// its touches of pages on a blade that answers after `delay`.
+    /// Measures how much of a fetch the trap of a real run does not see, in nanoseconds: a probe
+    /// times its touches of pages on a blade that answers after `delay`.
     pub(super) fn unseen_ns(&self, delay: Duration) -> Result<u64, Stopped> {
         let (name, answer) = ("unseen", self.directory.join("probe.json"));
         let touches = PROBING.as_ns() / delay.as_ns().max(1);
@@ -198,10 +199,10 @@ impl Runs<'_> {
         Ok(probed.p50_ns.saturating_sub(figures.fault_latency.total.p50_ns))
     }
 
-    // Runs a command to its end; how long it took, and beside what.
+    // Runs a command to its end. Returns how long it took, in seconds, and the noise meanwhile.
     fn launch(&self, name: &str, mut command: Command) -> Result<(f64, Noise), Stopped> {
         let (json, out) = (self.json(name), self.directory.join("program.out"));
-        // What an earlier run has said is not about this one.
+        // Remove the record of an earlier run.
         let _none = fs::remove_file(&json);
         let file = || File::create(&out).and_then(|out| Ok((out.try_clone()?, out)));
         let failed = |source| ValidateError::Directory { path: out.clone(), source };
@@ -213,7 +214,7 @@ impl Runs<'_> {
         let Waited::Ended(status) = waited else { return Err(Stopped::Interrupted) };
         let (elapsed, noise) = (began.elapsed().as_secs_f64(), before.until_now());
         if !status.success() {
-            // Of an invalid run the reason is in its record.
+            // The record of an invalid run has the reason.
             let has_record = json.is_file();
             if has_record {
                 self.read(name)?;
@@ -229,6 +230,7 @@ impl Runs<'_> {
         Ok((elapsed, noise))
     }
 
+    // Reads the record of a run; an error if it is invalid.
     fn read(&self, name: &str) -> Result<(Run, Figures), Stopped> {
         let wrong = |why: String| ValidateError::Read { kind: name.to_owned(), why };
         let text = fs::read_to_string(self.json(name)).map_err(|error| wrong(error.to_string()))?;
@@ -240,7 +242,8 @@ impl Runs<'_> {
         Ok((run, figures))
     }
 
-    // A target on this machine is another program, and what it takes is no disturbance.
+    // Whether a run was disturbed, and by what. A target on this machine is another program, but no
+    // disturbance.
     fn disturbance(&self, kind: Kind, noise: &Noise) -> Option<String> {
         let has_target = self.flags.validation.uris.iter().any(FarUri::is_elsewhere);
         let others_max = match kind == Kind::Real && has_target {
@@ -250,6 +253,7 @@ impl Runs<'_> {
         noise.disturbance(Tolerance { others_max, ..TOLERANCE })
     }
 
+    // The command of a run.
     fn command(&self, kind: Kind, seed: u64) -> Command {
         let program = &self.flags.program;
         if kind == Kind::Native {
@@ -271,7 +275,7 @@ impl Runs<'_> {
     }
 }
 
-/// What all runs have in common.
+/// The flags that all runs share.
 fn shared(flags: &RunFlags, seed: u64) -> Vec<OsString> {
     let mut words = Words::default();
     words.some(
@@ -303,7 +307,7 @@ fn shared(flags: &RunFlags, seed: u64) -> Vec<OsString> {
     words.0
 }
 
-/// What only real runs have.
+/// The flags of real runs only.
 fn real(flags: &RunFlags) -> Vec<OsString> {
     let mut words = Words::default();
     let uris: Vec<String> = flags.validation.uris.iter().map(FarUri::to_string).collect();
@@ -315,7 +319,7 @@ fn real(flags: &RunFlags) -> Vec<OsString> {
     words.0
 }
 
-/// How threads of real runs wait, and who looks after them.
+/// The flags of real runs for waiting threads and the supervisor.
 fn waiting(flags: &RunFlags) -> Vec<OsString> {
     let mut words = Words::default();
     words.some("--spin-max", flags.spin_max.map(ns));
@@ -336,7 +340,7 @@ fn ns(time: Duration) -> String {
     format!("{}ns", time.as_ns())
 }
 
-/// What only emulated runs have. A thread that spins does so in the BPF trap; userfaultfd puts
+/// The flags of emulated runs only. A thread that spins does so in the BPF trap; userfaultfd puts
 /// threads to sleep.
 fn emulated(how: &Emulation) -> Vec<OsString> {
     let mut words = Words::default();
@@ -354,17 +358,19 @@ fn emulated(how: &Emulation) -> Vec<OsString> {
     words.0
 }
 
-/// A command line that grows.
+/// A command line that is built up.
 #[derive(Default)]
 struct Words(Vec<OsString>);
 
 impl Words {
+    // Adds a flag with its value, if there is one.
     fn some(&mut self, flag: &str, value: Option<String>) {
         if let Some(value) = value {
             self.0.extend([flag.into(), value.into()]);
         }
     }
 
+    // Adds a flag if it is set.
     fn flag(&mut self, flag: &str, is_set: bool) {
         self.0.extend(is_set.then(|| flag.into()));
     }

@@ -1,9 +1,9 @@
-//! What people and programs are told of a validation.
+//! A validation as text.
 
 use console::layout::{row, table};
 use results::{Emulated, Estimate, FetchTimes, ValidatedSide, Validation};
 
-/// A line for each kind of run, and what follows.
+/// The table with a line for each kind of run, and remarks.
 pub(super) fn text(record: &Validation) -> String {
     let head = ["run", "waits", "s", "slowdown", "fetches", "moved MiB", "fetch µs", "p50", "p99"];
     let head = head.into_iter().chain(["by real", ""]);
@@ -40,7 +40,7 @@ pub(super) fn text(record: &Validation) -> String {
     text
 }
 
-/// What the plain emulation comes to, in a sentence.
+/// The result of the plain emulation, in a sentence.
 pub(super) fn verdict(record: &Validation, plain: &Emulated) -> String {
     format!(
         "emulated beside real: {} of the time, {:.3} of the fetches, {:.3} of the bytes: {} \
@@ -54,6 +54,7 @@ pub(super) fn verdict(record: &Validation, plain: &Emulated) -> String {
     )
 }
 
+// Deviating counts and disturbances of one emulation.
 fn remarks(one: &Emulated) -> String {
     let mut text = String::new();
     if (one.fetch_ratio - 1.0).abs() > 0.001 || (one.moved_ratio - 1.0).abs() > 0.001 {
