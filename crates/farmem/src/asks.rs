@@ -1,5 +1,4 @@
-//! Faults that ask the supervisor for a page while their thread spins in the trap; `struct asks` of
-//! `bpf/far.bpf.h` is the same in C.
+//! Asks: requests of faults whose thread spins in the trap; `struct asks` of `bpf/far.bpf.h`.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
@@ -52,12 +51,14 @@ impl Asks {
         Ok(Self::on(object.view(NAME, WORDS * 8)?, longest, processors))
     }
 
+    // The table in `view`.
     fn on(view: SharedView, longest: Duration, processors: usize) -> Self {
         let asks = Self { view, seen: vec![0; processors.min(ASKS_MAX)], open: Vec::new() };
         asks.word(1).store(longest.as_ns(), Ordering::Release);
         asks
     }
 
+    // Word `at` of the header.
     fn word(&self, at: usize) -> &AtomicU64 {
         &self.view.words64()[at]
     }
@@ -148,6 +149,7 @@ impl Asks {
         self.answer_where(|ask| ask.slot == slot);
     }
 
+    // Answers the open asks for which `is_it` holds.
     fn answer_where(&mut self, is_it: impl Fn(&Ask) -> bool) {
         let mut open = std::mem::take(&mut self.open);
         for ask in open.extract_if(.., |ask| is_it(ask)) {

@@ -147,6 +147,7 @@ impl Supervisor<'_> {
         Some(pages.max(1))
     }
 
+    // Sets whether `budget` has no limit, so that the trap only counts first touches.
     fn set_unlimited(&mut self, budget: usize, unlimited: bool) {
         let flag = self.books.members.unlimited(budget);
         if std::mem::replace(flag, unlimited) == unlimited {
@@ -226,9 +227,8 @@ impl Supervisor<'_> {
             || super::link::delays(&self.config.tiers[tier].link)
     }
 
-    // Starts to evict pages of a budget's tier, until `batch` of them are on their way, and unmaps
-    // those that are to be evicted next, to see whether they are used; `short` faults have no
-    // frame.
+    // Starts evictions of a tier until `batch` are on their way, and unmaps the pages that are
+    // next, to see whether they are used; `short` faults have no frame.
     fn refill(&mut self, budget: usize, tier: usize, (batch, short): (u64, u64)) {
         // Processes whose pages have left or were touched since the last tally.
         for slot in self.books.members.touched().clone() {
@@ -262,8 +262,7 @@ impl Supervisor<'_> {
         }
     }
 
-    // Lets faults go on without a frame where none can be had: all memory is locked, or the helper
-    // that would unmap some is stopped.
+    // Lets faults go on without a frame where memory is locked, or the helper stopped.
     fn note_relief(&mut self, budget: usize, tier: usize, stalled: i64) {
         let lane = self.kernel.tables.lane(budget, tier);
         let is_wanted = stalled > 0 || lane.free() < 0;
@@ -308,10 +307,9 @@ impl Supervisor<'_> {
         }
     }
 
-    // Notes by how much resident pages exceed the budget: at most by a batch on its way out and, on
-    // each processor, by one fault that found no frame, after which the processor is held. A budget
-    // that has just shrunk, because the program freed memory or was retuned, cannot be met at once:
-    // the excess must only not grow.
+    // Notes by how much resident pages exceed the budget: by a batch on its way out and, on each
+    // processor, one fault without a frame, after which the processor is held. A budget that has
+    // just shrunk cannot be met at once: the excess must only not grow.
     fn check_promise(&mut self, budget: usize, tier: usize, resident: u64, limit: u64) {
         let processors = match self.config.trap {
             TrapKind::Bpf => self.processors,

@@ -9,8 +9,7 @@
 //! brk                           the heap does not grow: allocators turn to mmap
 //! ```
 //!
-//! The supervisor gives out an address again only where nothing is mapped (`MAP_FIXED_NOREPLACE`).
-//! The memory there reads as zeros.
+//! An address is given out again only where nothing is mapped; its memory then reads as zeros.
 
 use paging::regions::{PAGE, Traits};
 use sys::seccomp::Notification;
@@ -43,6 +42,7 @@ const ATTEMPTS_MAX: u32 = 8;
 const NO_ROOM: &str = "no room for new memory";
 
 impl Supervisor<'_> {
+    /// Acts on `mmap`: private memory comes from the helper or the stock, else from the kernel.
     pub(crate) fn mmap(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
         let [address, bytes, protection, flags, ..] = call.args;
         let Some(bytes) = round_up(bytes) else {
@@ -104,8 +104,7 @@ impl Supervisor<'_> {
         self.send_map(slot, start, bytes, request, pending)
     }
 
-    /// Opens a range for management and has the helper map it; `pending` says what its reply
-    /// completes.
+    /// Opens a range for management, and has the helper map it; `pending` goes on after its reply.
     pub(crate) fn send_map(
         &mut self,
         slot: usize,
@@ -159,8 +158,7 @@ impl Supervisor<'_> {
         Ok(self.kernel.listener.proceed(call.id)?)
     }
 
-    /// Discards the contents of a range, a slice at a time, because faults wait for the supervisor
-    /// meanwhile.
+    /// Discards the contents of a range, slice by slice, as faults wait meanwhile.
     pub(crate) fn empty(&mut self, slot: usize, start: u64, bytes: u64) {
         let end = start + bytes;
         let mut at = start;
@@ -200,6 +198,7 @@ impl Supervisor<'_> {
         data.into_iter().chain(word).min().map(|from| from.max(at))
     }
 
+    // Adds free frames to the budget of `slot`, per tier.
     fn credit(&self, slot: usize, frames: &[i64]) {
         let Some(arena) = &self.people.arenas[slot] else {
             return;
@@ -209,6 +208,7 @@ impl Supervisor<'_> {
         }
     }
 
+    /// Acts on `munmap`: discards managed memory, and lets the kernel unmap it.
     pub(crate) fn munmap(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
         let (start, bytes) = (call.args[0], round_up(call.args[1]));
         if let Some(bytes) = bytes.filter(|_| start.is_multiple_of(PAGE)) {

@@ -1,5 +1,4 @@
-//! Periodic work for every process: looking after it, sampling its memory, and scanning for pages
-//! that came without a fault.
+//! Periodic work for every process: tending it, sampling its memory, scanning for unseen pages.
 //!
 //! ```text
 //! tick -> so many chores -> one at a time, a millisecond apart at least -> next tick

@@ -51,8 +51,7 @@ pub enum BudgetScope {
 /// One kind of far memory and the local memory in front of it.
 #[derive(Debug, Clone)]
 pub struct Tier {
-    /// At most eight bytes, as in `afar_place(…, "slow")`. The first tier is where memory goes by
-    /// itself.
+    /// At most eight bytes, as in `afar_place(…, "slow")`. The first tier is the default.
     pub name: String,
     /// Local memory for pages of this tier; `None` for no limit.
     pub local: Option<LocalSize>,
@@ -67,9 +66,8 @@ pub struct RunConfig {
     pub program: Vec<OsString>,
     /// How faults are noticed.
     pub trap: TrapKind,
-    /// How long a fault spins for a page that is far for real, before userfaultfd puts its thread
-    /// to sleep; `None` for not at all. Needs what [`TrapKind::Bpf`] needs, beside
-    /// [`TrapKind::Userfault`].
+    /// Longest spin of a fault for a page on a blade, before userfaultfd puts its thread to sleep;
+    /// `None` for no spin. Needs what [`TrapKind::Bpf`] needs, beside [`TrapKind::Userfault`].
     pub spin_max: Option<Duration>,
     /// The processor that the supervisor stays on; `None` leaves it to the kernel.
     pub processor: Option<usize>,
@@ -112,8 +110,7 @@ pub struct RunConfig {
 /// rest afterwards, so that a delay does not depend on how long the kernel took; another thread
 /// that touches the page then has it early by at most this.
 pub(crate) const LEAD_NS: u64 = 4_000;
-/// Smallest budget that the BPF trap holds; below it a batch of evictions would be most of the
-/// budget.
+/// Smallest budget of the BPF trap; below it a batch of evictions would be most of it.
 pub const BPF_BUDGET_MIN: Pages = Pages::new(256);
 /// Longest round trip the BPF trap delays by: it waits with interrupts off.
 pub const BPF_DELAY_MAX_NS: u64 = 1_000_000;

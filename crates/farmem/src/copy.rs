@@ -7,12 +7,10 @@
 //!
 //! DESIGN NOTES
 //!
-//! * A thread of its own copies (`copier`); nobody waits for it but the child, and who frees much
-//!   that is still to be copied.
-//! * What the parent is about to change is copied before it may: a page that it touches, a range
-//!   that it frees. See `cut` for how it is kept from changing the rest. A page that the copier has
-//!   at that moment may be read before or after the change; so its old contents are kept, and
-//!   written once the copier is done.
+//! * A separate thread copies (`copier`); only the child waits, and who frees much of the rest.
+//! * Pages that the parent is about to touch or free are copied first. See `cut` for how it is kept
+//!   from changing the rest. A page that the copier has at that moment may be read before or after
+//!   the change; so its old contents are kept, and written once the copier is done.
 //! * The copy has handles of its own on both memory files, so the parent may end meanwhile.
 
 mod steps;
@@ -60,6 +58,7 @@ impl Copy {
         Ok(Self { parent, ..Self::of((source, target), &child.managed(), child.tgid, number) })
     }
 
+    // A copy of `ranges` between two memory files.
     fn of(
         (source, target): (MemoryFile, MemoryFile),
         ranges: &[(u64, u64)],

@@ -132,6 +132,7 @@ fn freed(call: &Notification) -> [(u64, u64); 2] {
     }
 }
 
+// Whether a thread may be inside a call that forks.
 fn is_forking(thread: u32) -> bool {
     let call = std::fs::read_to_string(format!("/proc/{thread}/syscall")).unwrap_or_default();
     let number = call.split(' ').next().unwrap_or_default();

@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use paging::word::{State, Word};
 
-/// Steps of one urgent scan for unseen pages: each covers 2 MiB of touched memory, some 50 µs, or
-/// [`SCAN_UNUSED`].
+/// Steps of one urgent scan: each 2 MiB of touched memory, some 50 µs, or [`SCAN_UNUSED`].
 pub(crate) const SCAN_STEPS: usize = 8;
 // Bytes of a step in untouched memory.
 const SCAN_UNUSED: u64 = 1 << 36;

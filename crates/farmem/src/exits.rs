@@ -41,6 +41,7 @@ impl Supervisor<'_> {
         Ok(self.kernel.listener.proceed(call.id)?)
     }
 
+    // Adds a word that the kernel will clear.
     fn note_cleared(&mut self, slot: usize, word: Cleared) {
         const CLEARED_MAX: usize = 4096;
         let Some(arena) = self.people.arenas[slot].as_mut() else { return };
@@ -188,8 +189,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Whether a thread of the process in `slot` is ending, and the kernel may write its last
-    /// words.
+    /// Whether a thread of `slot` is ending, so that the kernel may write its last words.
     pub(crate) fn any_ends(&self, slot: usize) -> bool {
         self.people.arenas[slot].as_ref().is_some_and(|arena| {
             let ends = |tid| sys::process::is_thread_of(tid, arena.tgid);

@@ -31,8 +31,7 @@
 //! * With the right to load BPF programs, a fault asks for its page from the trap, and spins until
 //!   it is mapped (`look`). That is a shorter way to the same steps: an ask changes nothing, and a
 //!   thread without an answer is reported by userfaultfd as without it.
-//! * What the supervisor itself wants to read or write is brought first (`bring`), and the call
-//!   that needs it waits.
+//! * Pages that the supervisor itself accesses are brought first (`bring`); the call waits.
 //! * A blade that loses a page, or answers with another one, ends the program, unless another blade
 //!   has a copy (`blades`): it never sees zeros or older bytes.
 
@@ -165,7 +164,6 @@ impl Far {
 }
 
 /// A random key of page fingerprints, which nobody can know.
-// That nobody knows.
 pub(crate) fn new_key() -> PrintKey {
     let mut bytes = [0; PAGE_BYTES];
     sys::random::fill(&mut bytes);

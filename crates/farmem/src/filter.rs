@@ -36,6 +36,7 @@ pub(crate) fn filter(trap: TrapKind, mark: u64) -> Filter {
     Filter::new(&blocks, &FOREIGN)
 }
 
+// The rules for each system call.
 fn blocks(mark: u64) -> Vec<Block> {
     let rule = |argument, test, verdict| Rule { argument, test, verdict };
     let managed = managed();

@@ -9,9 +9,8 @@
 //!
 //! DESIGN NOTES
 //!
-//! * An arena is a shared mapping, so a child as the kernel makes it would write into its parent's
-//!   memory. It is stopped at birth (ptrace) and does not run any code but ours until its own
-//!   memory is in place.
+//! * An arena is a shared mapping, so a plain child would write into its parent's memory. It is
+//!   stopped at birth (ptrace) and runs no code but ours until its own memory is in place.
 //! * What the child sees is one cut of its parent's memory (`cut`). It waits until all is copied
 //!   (`copy`, `copier`); its parent does not.
 //! * A thread that a debugger traces cannot be followed: it forks in our object (`detour`).
@@ -40,8 +39,7 @@ pub(crate) struct Fork {
     pub(crate) thread: u32,
     pub(crate) parent_slot: usize,
     pub(crate) way: Way,
-    /// Where the kernel writes the child's number before the child has memory of its own, and what
-    /// the parent has there.
+    /// Where the kernel writes the child's number too early, and the parent's contents there.
     tid_word: Option<(u64, [u8; 4])>,
     /// The child, once the kernel has reported it.
     pub(crate) child: Option<u32>,

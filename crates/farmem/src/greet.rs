@@ -303,6 +303,7 @@ impl Supervisor<'_> {
         let _unmapped = fault.register(start, bytes, watch);
     }
 
+    // Acts on the helper's `result` of command `number`.
     fn replied(&mut self, slot: usize, number: u64, result: i64) {
         let Some(mut arena) = self.people.arenas[slot].take() else {
             return;

@@ -178,6 +178,7 @@ enum Executing {
 }
 
 impl Executing {
+    // Whether the `exec` has replaced the address space.
     fn has_happened(&self, pid: u32) -> bool {
         match self {
             Self::Alone(before) => before.as_ref().is_none_or(Remote::is_gone),
@@ -256,14 +257,12 @@ impl Images {
     pub(crate) fn managed(&mut self, pid: u32) {
         let image = self.live.entry(pid).or_insert_with(|| Image::new(pid));
         image.standing = Standing::Managed;
-        // Its static data existed twice. Without the right to reset it, only what exceeds it is
-        // seen.
+        // Its static data existed twice. Without the right to reset it, only a higher peak is seen.
         let _kept = std::fs::write(format!("/proc/{pid}/clear_refs"), SET_PEAK_BACK);
         image.peak_before = Sizes::of(pid).map_or(0, |sizes| sizes.peak);
     }
 
-    /// Marks the memory of `pid` as not managed. An image that ended while it was entered never had
-    /// any, and is not reported.
+    /// Marks the memory of `pid` as not managed, unless the image ended before it had any.
     pub(crate) fn unmanaged(&mut self, pid: u32, reason: Reason) {
         let image = self.live.entry(pid).or_insert_with(|| Image::new(pid));
         if image.is_nothing() && !has_memory(pid) {

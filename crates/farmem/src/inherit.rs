@@ -1,5 +1,4 @@
-//! What a forked child unmaps and maps before its first instruction, so that its own copy of the
-//! memory replaces its parent's.
+//! Gives a forked child its own copy of the memory in place of its parent's.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;

@@ -66,6 +66,7 @@ impl<'a> Lane<'a> {
         self.words[0].store(free.cast_unsigned(), Ordering::Release);
     }
 
+    /// How many faults found no frame.
     pub(crate) fn stall_count(&self) -> &'a AtomicU64 {
         &self.words[2]
     }

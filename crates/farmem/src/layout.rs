@@ -9,8 +9,7 @@ pub const PROCS_MAX: usize = 4096;
 pub const TIERS_MAX: usize = 8;
 /// Entries of the event log.
 pub(crate) const EVENTS_MAX: usize = 1 << 16;
-/// Memory below this address may be under management; above it the kernel places what it chooses
-/// itself.
+/// Memory below this address may be managed; above it the kernel places its own.
 pub(crate) const ADDRESS_TOP: u64 = 0x7e80_0000_0000;
 /// Unmanaged memory is sampled before so many bytes are unmapped in one piece; less may come and go
 /// unseen between two samples.

@@ -1,5 +1,4 @@
-//! A link to far memory in a table that the kernel side reads; `bpf/link.h` and `bpf/law.h` are the
-//! same in C.
+//! A link in a table that the kernel side reads, as in `bpf/link.h` and `bpf/law.h`.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 

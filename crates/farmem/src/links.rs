@@ -36,8 +36,7 @@ impl Supervisor<'_> {
         table.set(link, self.kernel.tables.profile(tier), self.config.seed);
     }
 
-    /// Reserves a write-back on the link of `tier`. Returns when it ends, in picoseconds of the
-    /// run.
+    /// Reserves a write-back on the link of `tier`. Returns its end in picoseconds of the run.
     pub(crate) fn reserve_write_back(&self, tier: usize) -> u64 {
         let profile = self.kernel.tables.profile(tier);
         self.kernel.tables.link(tier).reserve(Direction::WriteBack, self.now_ps(), profile).1

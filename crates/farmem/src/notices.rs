@@ -1,5 +1,4 @@
-//! Warnings of what a program does that goes wrong with managed memory, and that shows only when it
-//! begins; each says the remedy.
+//! Warnings about programs that do what cannot work with managed memory, with the remedy.
 
 use sys::seccomp::Notification;
 

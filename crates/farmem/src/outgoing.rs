@@ -30,6 +30,7 @@ use paging::outgoing::{LEFT, Outgoing, Ring, STAYS, ticket};
 const NOBODY: usize = usize::MAX;
 
 impl Supervisor<'_> {
+    // The ring in a node.
     fn ring(&self, node: u32) -> Ring<'_> {
         Ring::of(self.kernel.tables.pages.ring(node))
     }

@@ -1,5 +1,4 @@
-//! The pages of a process that are under management, and the state word of each; `bpf/shared.h` has
-//! the same tree in C.
+//! The managed pages of each process, with their state words, as in `bpf/shared.h`.
 //!
 //! ```text
 //! slot ─► root, 256 entries of 512 GiB ─► node, 512 of 1 GiB ─► node, 512 of 2 MiB
@@ -76,10 +75,12 @@ impl PageTable {
         table
     }
 
+    // Index of the next node to take from the stock.
     fn head(&self) -> &AtomicU64 {
         &self.shared.words64()[STOCK_HEAD_AT]
     }
 
+    // Appends a node to the stock.
     fn put_back(&self, number: u32) {
         let tail = self.tail.load(Ordering::Relaxed);
         let place = usize::try_from(tail & self.stock_mask).unwrap_or(0);
@@ -89,6 +90,7 @@ impl PageTable {
         self.shared.words64()[STOCK_TAIL_AT].store(told, Ordering::Release);
     }
 
+    // Takes a node from the stock; `None` if it is empty.
     fn take(&self) -> Option<u32> {
         let tail = self.tail.load(Ordering::Relaxed);
         let next = |head: u64| (head < tail).then_some(head + 1);
@@ -107,6 +109,7 @@ impl PageTable {
         &self.nodes.words32()[number as usize * NODE_ENTRIES..][..NODE_ENTRIES]
     }
 
+    // The root entries of the process in `slot`.
     fn root(&self, slot: usize) -> &[AtomicU32] {
         let first = ROOTS_AT * 2 + (slot % PROCS_MAX) * ROOT_ENTRIES;
         &self.shared.words32()[first..][..ROOT_ENTRIES]
@@ -385,8 +388,7 @@ impl PageTable {
         })
     }
 
-    /// Calls `visit` with the address and the state word of every page of `start..end` that has
-    /// one, in order.
+    /// Calls `visit` with the address and the word of every page of `start..end` that has one.
     pub(crate) fn each_word(
         &self,
         slot: usize,

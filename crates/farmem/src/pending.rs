@@ -22,8 +22,7 @@ pub(crate) enum Pending {
     Follow { id: u64 },
     /// Ranges that no thread may touch until a fork.
     Freeze,
-    /// Pages that are being unmapped: those of `tier` that may leave then, and addresses that are
-    /// to be write-protected.
+    /// Pages to unmap: those of `tier` that may leave then; addresses to write-protect.
     Drop { pages: Vec<PageIndex>, tier: usize, unprotected: Vec<u64> },
 }
 
@@ -82,6 +81,7 @@ impl Awaited {
     }
 }
 
+// How many pages a command drops.
 fn count(pending: &Pending) -> u64 {
     match pending {
         Pending::Drop { pages, .. } => pages.len() as u64,

@@ -271,6 +271,7 @@ impl Totals {
         }
     }
 
+    /// Adds a warning, unless there are 32.
     pub(crate) fn warn(&mut self, text: &str) {
         if self.warnings.len() < 32 {
             self.warn_once(text);
@@ -283,6 +284,7 @@ impl Totals {
         }
     }
 
+    /// Fills in the counts and times of a snapshot.
     pub(crate) fn fill(&self, snapshot: &mut Snapshot) {
         snapshot.fetch_count = self.fetch_count;
         snapshot.fault_count = self.fetch_count + self.first_touch_count + self.soft_count;

@@ -1,5 +1,4 @@
-//! The tables that the trap and the supervisor both read and write; `bpf/shared.h` is the same in
-//! C.
+//! The tables that trap and supervisor read and write, as in `bpf/shared.h`.
 //!
 //! Everything is atomic words in memory that the kernel side maps too, and there are no locks. With
 //! the userfaultfd trap there is no kernel side, and the same tables lie in ordinary memory.
@@ -37,16 +36,14 @@ pub enum FaultKind {
     Prefetch,
     /// First touch of a page fetched ahead of use.
     Arrived,
-    /// A page that was written to left for far memory: no fault, and only where faults are
-    /// recorded.
+    /// A dirty page was written back: no fault, and only where faults are recorded.
     WriteBack,
 }
 
 /// One entry of the event log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FaultEvent {
-    /// Nanoseconds since the start of the run; 0 for kinds that are not timed unless faults are
-    /// recorded.
+    /// Nanoseconds since the start of the run; 0 for kinds that are only timed when recorded.
     pub time_ns: u64,
     /// Address of the page in its process; with the swap engine, in its swap space.
     pub address: u64,
@@ -179,9 +176,11 @@ impl Tables {
         let word = |at: usize| self.shared.words64()[at].load(Ordering::Relaxed);
         (word(14), word(15))
     }
+    /// How many events the log had no room for.
     pub(crate) fn event_lost(&self) -> &AtomicU64 {
         &self.shared.words64()[25]
     }
+    /// How many faults joined a fetch under way.
     pub(crate) fn joined_count(&self) -> &AtomicU64 {
         &self.shared.words64()[9]
     }
@@ -230,8 +229,7 @@ impl Tables {
         &self.profile.words32()[tier * PROFILE_ENTRIES..][..PROFILE_ENTRIES]
     }
 
-    /// Stops the trap from treating faults of this process as managed. `tgid` is the trap's number
-    /// of the process, as in `proc`.
+    /// Has the trap ignore faults of a process from now on. `tgid` is the number in `proc`.
     pub(crate) fn forget(&self, tgid: u32) {
         let number = tgid as usize % PIDS_MAX;
         // Two slots share a word of 32 bits.

@@ -1,5 +1,4 @@
-//! The static data of a program (`.data`, `.bss`), which exists before its first call for memory
-//! and is managed from that call on.
+//! Static data (`.data`, `.bss`), which is managed from the program's first call for memory on.
 //!
 //! ```text
 //! helper greets -> static data found, its contents copied to the memory file
@@ -29,8 +28,7 @@ use sys::maps::Mapping;
 
 const PROT_WRITE: u64 = 2;
 const PROT_EXEC: u64 = 4;
-/// The address of the program's headers, which its file begins with, among the values that the
-/// kernel gives a program.
+/// The entry of the auxiliary vector with the address of the program's headers.
 const AT_PHDR: u64 = 3;
 /// Bytes of one copy.
 const CHUNK: usize = 256 << 10;

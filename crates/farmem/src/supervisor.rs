@@ -179,6 +179,7 @@ impl<'a> Supervisor<'a> {
         Ok(supervisor)
     }
 
+    // Sets limits, priorities, links and accounts before the loop.
     fn prepare(&mut self, bells: Vec<ProcessorBell>) {
         // A memory file, a socket, a userfaultfd and a few more for each process. The program has
         // begun with the limit that it was to have.
@@ -308,9 +309,8 @@ impl<'a> Supervisor<'a> {
     // Receives and dispatches a system call, or notes that the filter has no process left.
     fn next_call(&mut self, hung_up: bool) -> Result<(), RunError> {
         if hung_up {
-            // Nobody runs under the filter any more; the status of the program is all that may be
-            // missing. Not to be told again and again: what is left of the program may need this
-            // processor to end.
+            // No process runs under the filter; only the program's status may be missing. The event
+            // must not repeat: what is left of the program may need this processor to end.
             self.deserted = true;
             self.kernel.poll.remove(&self.kernel.listener);
             self.next_changes();
@@ -434,6 +434,7 @@ pub(crate) const fn is_fault(token: u64) -> bool {
     token >= FAULTS
 }
 
+// The slot of a token.
 fn index(number: u64) -> usize {
     usize::try_from(number).unwrap_or(0) % PROCS_MAX
 }

@@ -125,8 +125,7 @@ impl Supervisor<'_> {
         self.people.arenas[slot] = Some(arena);
     }
 
-    // Marks a local page as on probation and clean. Returns its word before; `None` if it is not
-    // local.
+    // Marks a local page as on probation and clean. Returns its word before; `None` if not local.
     fn make_watched(&self, slot: usize, address: u64) -> Option<Word> {
         let unmap = |word: u32| {
             let word = Word(word);

@@ -114,6 +114,7 @@ impl Supervisor<'_> {
         true
     }
 
+    // Begins a cut of `ranges`: from here on their faults are reported and held.
     fn freeze(
         &mut self,
         slot: usize,

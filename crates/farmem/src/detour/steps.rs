@@ -150,8 +150,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Ends forks in our object whose threads have died, which no event reports. Called at every
-    /// tick.
+    /// Ends forks in our object whose threads have died without a report. Called at every tick.
     pub(crate) fn look_for_dead_forks(&mut self) {
         let mut ended = Vec::new();
         for fork in self.forking.forks.iter().filter(|fork| matches!(fork.way, Way::Inside(_))) {

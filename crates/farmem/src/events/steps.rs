@@ -171,8 +171,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Admits resident pages that residency does not know of: the log overflowed, or did not log
-    /// until now.
+    /// Admits resident pages that residency does not know of, as the log did not have them.
     pub(crate) fn find_unlogged(&mut self, slot: usize) {
         self.settle_outgoing_of(slot);
         let Some(arena) = self.people.arenas[slot].as_mut() else {

@@ -77,6 +77,7 @@ impl Supervisor<'_> {
         }
     }
 
+    // The buffers that `count` `iovec`s at `list` describe; `None` as for `kept`.
     fn buffers(&mut self, slot: usize, tid: u32, list: u64, count: u64) -> Option<Vec<(u64, u64)>> {
         let count = usize::try_from(count).unwrap_or(usize::MAX).min(BUFFERS_MAX);
         let bytes = self.operands(slot, tid, list, count * VECTOR_BYTES)?;

@@ -256,6 +256,7 @@ impl Supervisor<'_> {
         }
     }
 
+    // Ends the spin of an ask: its thread faults by userfaultfd, and sleeps.
     fn send_to_sleep(&mut self, ask: &Ask) {
         self.faults.asks.iter_mut().for_each(|asks| asks.let_go(ask));
     }

@@ -6,8 +6,7 @@ use crate::supervisor::Supervisor;
 use crate::userfault_trap::{Ahead, Touch};
 
 impl Supervisor<'_> {
-    /// Fetches the pages that followed one in an earlier run, while frames are free. Returns
-    /// whether that run touched the page.
+    /// Fetches the pages that followed one in an earlier run. Returns whether that run touched it.
     pub(crate) fn fetch_remembered(&mut self, touch: &Touch, now: u64) -> bool {
         let page = (touch.slot, touch.address / PAGE);
         let order = self.faults.far.as_ref().and_then(|far| far.order.as_ref());

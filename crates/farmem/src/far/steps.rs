@@ -271,6 +271,7 @@ impl Supervisor<'_> {
         Ok(())
     }
 
+    // Wakes the threads that wait for a page, which touch it again.
     fn wake_again(&mut self, touch: &Touch) {
         self.answer_asks(touch);
         let arena = self.people.arenas[touch.slot].as_ref();
@@ -405,6 +406,7 @@ impl Supervisor<'_> {
     }
 }
 
+// The ticket of a transfer, as a state word has it.
 fn ticket_of(token: Token) -> u32 {
     ticket(u32::try_from(token & u64::from(u32::MAX)).unwrap_or(0))
 }

@@ -25,8 +25,7 @@ use sys::nr;
 impl Supervisor<'_> {
     /// Acts on a call that forks: follows the thread, and takes a cut.
     pub(crate) fn fork(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
-        // The kernel restarts a fork when a signal arrives meanwhile; the thread is followed
-        // already.
+        // A signal restarts the call; the thread is followed already.
         if self.forking.forks.iter().any(|fork| fork.thread == call.tid && fork.child.is_none()) {
             return self.cut_and_fork(slot, call);
         }
@@ -133,6 +132,7 @@ impl Supervisor<'_> {
         self.prepare_child(child)
     }
 
+    // Notes that a child is to stop once it has its memory.
     fn stop_later(&mut self, child: u32) -> Result<(), RunError> {
         let fork = self.forking.forks.iter_mut().find(|fork| fork.child == Some(child));
         if let Some(borrowed) = fork.and_then(|fork| fork.borrowed.as_mut()) {
@@ -151,6 +151,7 @@ impl Supervisor<'_> {
         self.forking.forks.iter().any(|fork| fork.child == Some(pid) && fork.borrowed.is_some())
     }
 
+    // Notes that a child has stopped before its first instruction.
     fn born(&mut self, child: u32) -> Result<(), RunError> {
         if let Some(fork) = self.forking.forks.iter_mut().find(|fork| fork.child == Some(child)) {
             fork.born = true;

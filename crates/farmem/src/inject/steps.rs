@@ -69,8 +69,7 @@ impl Supervisor<'_> {
         Ok(self.kernel.listener.answer(call.id, entry.cast_signed())?)
     }
 
-    /// Restores the instructions of a diverted thread, which makes its call again. If its image is
-    /// not managed by now, notes why.
+    /// Restores a diverted thread's instructions, and notes why its image is not managed, if so.
     pub(crate) fn settle(&mut self, tgid: u32) {
         let Some(injection) = self.programs.injections.remove(&tgid) else {
             return;

@@ -33,8 +33,7 @@ impl Supervisor<'_> {
         self.forking.mortals.extend(mortals);
     }
 
-    /// Writes the last words of threads that have ended. Called when memory is no longer frozen,
-    /// and at every `tick`.
+    /// Writes the last words of threads that have ended. Called after a thaw and at every `tick`.
     pub(crate) fn write_last_words(&mut self, tick: bool) {
         let mut mortals = std::mem::take(&mut self.forking.mortals);
         mortals.retain_mut(|mortal| {

@@ -156,6 +156,7 @@ impl Supervisor<'_> {
         true
     }
 
+    // Records a populated page as a fault of `kind`.
     fn populated(&mut self, one: &Populate, address: u64, kind: FaultKind, requested_ns: u64) {
         let page = self.people.arenas[one.slot].as_mut().and_then(|arena| arena.page(address));
         let Some(page) = page else {

@@ -49,6 +49,7 @@ impl Supervisor<'_> {
         Ok(true)
     }
 
+    // Has the helper map more if the stock is low.
     fn restock(&mut self, slot: usize) {
         let Some(arena) = self.people.arenas[slot].as_mut() else { return };
         let stock = &mut arena.space.stock;

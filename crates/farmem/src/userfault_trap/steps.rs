@@ -206,6 +206,7 @@ impl Supervisor<'_> {
         (sent / 1000, ready / 1000)
     }
 
+    // Fetches the pages that are predicted to follow one, while frames are free.
     fn prefetch(&mut self, touch: &Touch, now: u64) {
         if self.fetch_remembered(touch, now) {
             return;
@@ -257,6 +258,7 @@ impl Supervisor<'_> {
         Ahead::Comes
     }
 
+    // Sets the deadline of a fault.
     fn wait_until(&mut self, at_ns: u64, due: Due) {
         self.faults.waiting.sequence += 1;
         self.faults.waiting.due.push(Reverse((at_ns, self.faults.waiting.sequence, due)));
@@ -354,8 +356,7 @@ impl Supervisor<'_> {
         self.resolve_due();
     }
 
-    /// Maps or creates a fault's page, unless a fork holds the fault or the page has left
-    /// meanwhile.
+    /// Maps or creates a fault's page, unless a fork holds the fault or the page has left.
     pub(crate) fn resolve(&mut self, touch: &Touch) {
         if self.detains(touch) {
             return;
@@ -428,6 +429,7 @@ impl Supervisor<'_> {
         }
     }
 
+    // Records a fault of `kind` with its times in nanoseconds.
     fn log(&mut self, touch: &Touch, kind: FaultKind, wait: u64, requested: u64, measured: u64) {
         let short = |ns: u64| u32::try_from(ns).unwrap_or(u32::MAX);
         let page =
