@@ -60,6 +60,7 @@ impl PageIndex {
         u64::try_from(index).ok().and_then(|index| Self::try_from(index).ok())
     }
 
+    /// The number as an index.
     pub(crate) const fn slot(self) -> usize {
         self.0 as usize
     }

@@ -47,6 +47,7 @@ impl PrintKey {
     }
 }
 
+// The 64-bit words of a page.
 fn words_of(page: &[u8; PAGE_BYTES]) -> impl Iterator<Item = u64> {
     page.as_chunks().0.iter().map(|bytes| u64::from_ne_bytes(*bytes))
 }

@@ -37,6 +37,7 @@ impl Share {
         Self::fixed(0)
     }
 
+    // A share in thousandths that does not adapt.
     fn fixed(share: u32) -> Self {
         let state = State { share: share.into(), fetched: 0.into(), touched: 0.into() };
         Self { adapts: None, state: Arc::new(state) }

@@ -284,10 +284,12 @@ impl Regions {
         }
     }
 
+    // Whether an address is a bound of a window, across which holes are not joined.
     fn is_bound(&self, address: u64) -> bool {
         self.windows.iter().any(|&(from, to)| address == from || address == to)
     }
 
+    // The window of an address; `None` outside of all.
     fn window(&self, address: u64) -> Option<usize> {
         self.windows.iter().position(|&(from, to)| (from..to).contains(&address))
     }

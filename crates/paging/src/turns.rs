@@ -324,6 +324,7 @@ impl Weights {
         before
     }
 
+    // Recomputes an inner node.
     fn sum(&mut self, node: usize) {
         self.nodes[node] = self.nodes[node * 2] + self.nodes[node * 2 + 1];
     }

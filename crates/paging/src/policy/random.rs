@@ -47,6 +47,7 @@ impl Random {
         }
     }
 
+    // The index of a page; `None` if it is not held.
     fn position_of(&self, page: PageIndex) -> Option<usize> {
         self.position.get(page).checked_sub(1).map(|position| position as usize)
     }

@@ -67,6 +67,7 @@ impl S3Fifo {
         policy
     }
 
+    // The next victim of the small queue; moves pages that were referenced twice to the main one.
     fn victim_of_small(&mut self, until: u64) -> Option<PageIndex> {
         while let Some((page, count)) = self.small.pop_until(&mut self.places, until) {
             if count < PROMOTE_AT {
@@ -79,6 +80,7 @@ impl S3Fifo {
         None
     }
 
+    // The next victim of the main queue; spares pages with a count.
     fn victim_of_main(&mut self, until: u64) -> Option<PageIndex> {
         // Ends: each round lowers a count.
         loop {
