@@ -35,6 +35,7 @@ fn has_name(types: &[u8], name: &[u8]) -> bool {
     types.split(|&byte| byte == 0).any(|text| text == name)
 }
 
+/// Whether zswap is enabled.
 pub(super) fn zswap_is_on() -> bool {
     let setting = fs::read_to_string("/sys/module/zswap/parameters/enabled");
     setting.is_ok_and(|text| text.trim() == "Y")

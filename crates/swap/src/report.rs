@@ -129,6 +129,7 @@ impl Totals {
         }
     }
 
+    /// Sums up the run.
     pub(crate) fn finish(
         mut self,
         change: Change,

@@ -209,6 +209,7 @@ impl<'a> SwapSupervisor<'a> {
         footprint
     }
 
+    // The group's memory now.
     fn footprint(&self) -> Footprint {
         let (resident, swapped) = (self.group.resident_bytes(), self.group.swapped_bytes());
         Footprint { resident, swapped }
@@ -244,6 +245,7 @@ impl<'a> SwapSupervisor<'a> {
         self.totals.lost(self.delay.take_lost());
     }
 
+    // Sums up the run, and has the host restored.
     fn finish(mut self, status: Change) -> Outcome {
         self.drain();
         let counts = self.delay.counts();
