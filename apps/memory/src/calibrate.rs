@@ -192,6 +192,7 @@ fn usable(trap: TrapKind, verdict: Result<(), Unusable>) -> Result<(), Calibrati
     verdict.map_err(|why| CalibrationError::Unusable { trap, why })
 }
 
+// Measures the floor and the constant, and corrects the constant until its error is tolerable.
 fn calibrate_once(trap: TrapKind, delay: Duration) -> Result<Calibrated, CalibrationError> {
     let floor_ns = floor_once(trap)?;
     // A delay below the floor would show only the floor again.
@@ -417,6 +418,7 @@ fn command(delays: &[Duration], (pages, touches_max): (u64, u64), output: i32) -
     words.map(OsString::from).to_vec()
 }
 
+// A tier with `local` pages of local memory for each delay.
 fn tiers_of(delays: &[Duration], local: Pages) -> impl Iterator<Item = Tier> {
     delays.iter().enumerate().map(move |(index, &delay)| far(index, Some(local), delay))
 }

@@ -114,6 +114,7 @@ impl Control {
         }
     }
 
+    // The state of the run, as a reply.
     fn state(&self, snapshot: &Snapshot) -> RunState {
         let far = snapshot.populated_pages.saturating_sub(snapshot.resident_pages);
         RunState {

@@ -46,6 +46,7 @@ pub fn ctl(flags: &CtlFlags) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+// Parses a process id.
 fn number(text: &str) -> Result<u32, CtlError> {
     text.parse().map_err(|_| CtlError::Words(text.to_owned()))
 }

@@ -443,6 +443,7 @@ fn preset(flags: &RunFlags) -> Result<(LinkMode, PolicyKind, WriteBack), UsageEr
     Ok((mode, policy, write_back))
 }
 
+// The round trip of --rtt, or twice --one-way.
 fn rtt(flags: &RunFlags) -> Result<Duration, UsageError> {
     match flags.one_way {
         None => Ok(flags.rtt.unwrap_or_default()),

@@ -268,6 +268,7 @@ struct Others {
     next: usize,
 }
 
+// The memory that is read between touches; none without --between.
 fn others(flags: &ProbeFlags) -> Others {
     let (between, in_order) = (flags.between, flags.in_order);
     let count = if between > 0 { 1 << OTHERS_LOG2 } else { 0 };

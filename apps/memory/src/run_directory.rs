@@ -42,6 +42,7 @@ impl Listener {
         Self::bind_in(&directory)
     }
 
+    // As `bind`, in `directory`.
     fn bind_in(directory: &Path) -> io::Result<Self> {
         // Process ids are unique in their namespace only.
         let now = sys::clock::unix_ns() & u64::from(u32::MAX);
@@ -94,6 +95,7 @@ impl Found {
             && UnixStream::connect(&self.path).is_err_and(refused)
     }
 
+    // The age of the socket; `None` if it is gone.
     fn age(&self) -> Option<Duration> {
         fs::symlink_metadata(&self.path).ok()?.modified().ok()?.elapsed().ok()
     }
@@ -121,6 +123,7 @@ pub fn sockets() -> Vec<Found> {
     found
 }
 
+// The paths in a directory; none if it cannot be read.
 fn children(directory: impl AsRef<Path>) -> impl Iterator<Item = PathBuf> {
     fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path())
 }

@@ -236,10 +236,12 @@ impl Setup {
         json.expect("plain data has a JSON form") + "\n"
     }
 
+    // The calibrated constant; 0 without a calibration.
     fn constant_ns(&self) -> u64 {
         self.calibration.map_or(0, |calibration| calibration.constant_ns)
     }
 
+    // The measured floor; 0 without a calibration.
     fn floor(&self) -> Duration {
         let floor_ns = self.calibration.map_or(0, |calibration| calibration.floor_ns);
         Duration::from_ns(floor_ns)

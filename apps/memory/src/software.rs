@@ -48,6 +48,7 @@ const WATCHED: Case = Case { touches: 49_152, ..case(16_384, 0, 2000) };
 /// How often each case is measured; the median counts.
 const ROUNDS: usize = 5;
 
+// A case with accesses in random order; the caller sets its touches.
 const fn case(pages: u64, local: u64, between: u64) -> Case {
     let (pages, local) = (Pages::new(pages), Pages::new(local));
     Case { pages, local, between, in_order: false, touches: 0 }

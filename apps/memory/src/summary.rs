@@ -176,6 +176,7 @@ fn is_swap(params: &Params) -> bool {
     params.engine == Mechanism::Swap.engine()
 }
 
+// The row of the swap engine.
 fn swap(params: &Params) -> String {
     let ahead = params.page_cluster.map_or(1, |exponent| 1_u64 << exponent.min(63));
     format!(
@@ -197,6 +198,7 @@ fn swap_faults(figures: &Figures) -> String {
     text
 }
 
+// How often the group was at its limit.
 fn reclaim(figures: &Figures) -> String {
     let times = count(figures.stall.stall_count);
     format!("{times} times at the limit, where the thread that needs memory makes room itself")

@@ -126,6 +126,7 @@ impl Tuning {
         Ok(retune)
     }
 
+    // Checks a tier's delay and local memory against floor and trap.
     fn check_tier(&self, tier: &Tier) -> Result<(), TuningError> {
         let delay = tier.link.page_delay();
         if !delay.is_zero() && delay < self.floor {

@@ -36,6 +36,7 @@ pub(super) struct DiskBlade {
 struct Told(Mutex<VecDeque<Answer>>);
 
 impl Told {
+    // Locks the queue.
     fn answers(&self) -> MutexGuard<'_, VecDeque<Answer>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

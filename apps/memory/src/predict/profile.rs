@@ -134,6 +134,7 @@ pub(super) fn watch(words: &[OsString], allow_unmanaged: bool) -> Result<Profile
     Ok(Profile { facts, touches })
 }
 
+// The run with all memory local whose pages are watched.
 fn config(words: &[OsString], trap: TrapKind) -> RunConfig {
     RunConfig {
         program: words.to_vec(),

@@ -90,6 +90,7 @@ fn slowdowns(prediction: &Prediction, bandwidth: Option<BitsPerSec>) -> String {
     table(&rows)
 }
 
+// The name of a row: the size, with * if it is blind.
 fn name(size: &Size) -> String {
     format!("{}{}", size.local, if size.is_blind { "*" } else { "" })
 }
@@ -146,6 +147,7 @@ pub(super) fn csv(prediction: &Prediction) -> String {
     })
 }
 
+// A row of the record.
 fn slowdown(size: &Size, point: &Point) -> Slowdown {
     Slowdown {
         local: size.local.to_string(),
@@ -163,6 +165,7 @@ pub(super) fn miss_ratio(replayed: &Replayed) -> f64 {
     if replayed.touches > 0.0 { replayed.fetches / replayed.touches } else { 0.0 }
 }
 
+/// `count` per second of the program alone.
 pub(super) fn per_second(facts: &Facts, count: f64) -> f64 {
     count / (profile::alone(facts).as_ns_f64() * 1e-9).max(1e-9)
 }

@@ -150,6 +150,7 @@ impl Runs<'_> {
         self.json(kind.name())
     }
 
+    // The file of the record of `name`.
     fn json(&self, name: &str) -> PathBuf {
         self.directory.join(format!("{name}.json"))
     }

@@ -70,6 +70,7 @@ fn remarks(one: &Emulated) -> String {
     text
 }
 
+// The row of one kind.
 fn line(name: &str, side: &ValidatedSide, ends: [&str; 2]) -> Vec<String> {
     let FetchTimes { mean_us, p50_us, p99_us, .. } = side.fetch;
     row([
