@@ -131,7 +131,7 @@ impl Supervisor<'_> {
         Ok(())
     }
 
-    // Has the kernel map unmanaged memory where the program wants it; managed memory there goes.
+    // Has the kernel map unmanaged memory at a chosen address; discards managed memory there.
     fn foreign(&mut self, slot: usize, call: &Notification, bytes: u64) -> Result<(), RunError> {
         let [address, _, _, flags, ..] = call.args;
         let replace = flags & MAP_FIXED != 0 && flags & MAP_FIXED_NOREPLACE == 0;

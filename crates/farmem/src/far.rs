@@ -52,7 +52,7 @@ use paging::print::PrintKey;
 
 use super::userfault_trap::Touch;
 
-/// Where a page is that is needed.
+/// Where a needed page is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Brought {
     /// Local, or never used.

@@ -39,7 +39,7 @@ pub(crate) struct Fork {
     pub(crate) thread: u32,
     pub(crate) parent_slot: usize,
     pub(crate) way: Way,
-    /// Where the kernel writes the child's number too early, and the parent's contents there.
+    /// The parent's word to which the kernel writes the child's number: address, value before.
     tid_word: Option<(u64, [u8; 4])>,
     /// The child, once the kernel has reported it.
     pub(crate) child: Option<u32>,

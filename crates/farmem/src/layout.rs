@@ -64,7 +64,7 @@ impl Sizes {
         Self { nodes: u32::try_from(nodes).unwrap_or(1 << 18) }
     }
 
-    /// Entries of the stock: twice as many as nodes, so that one is not used again at once.
+    /// Entries of the stock: at least twice the nodes, so that one is not used again at once.
     pub(crate) const fn stock(self) -> u32 {
         self.nodes.next_power_of_two() * 2
     }

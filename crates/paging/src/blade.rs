@@ -324,7 +324,7 @@ impl Blade {
         }
     }
 
-    /// Gives a child the far pages among `count` of its parent's.
+    /// Shares the far ones among `count` pages of a parent with its child.
     pub fn share(&mut self, parent: Key, child: usize, count: u64) {
         for key in self.within(parent, count) {
             let place = self.places[&key];

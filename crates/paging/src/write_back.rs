@@ -70,7 +70,7 @@ impl Sent {
         }
     }
 
-    /// Gives a child its parent's fingerprints of those of `count` pages for which `is_far` holds.
+    /// Copies fingerprints from a parent to its child, of those of `count` pages that are far.
     pub fn share(&mut self, parent: Key, child: usize, count: u64, is_far: impl Fn(u64) -> bool) {
         let far = self.within(parent, count).into_iter().filter(|(key, _)| is_far(key.1));
         self.prints.extend(far.map(|((_, page), print)| ((child, page), print)));

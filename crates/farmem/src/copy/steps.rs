@@ -47,7 +47,7 @@ impl Supervisor<'_> {
         Ok(true)
     }
 
-    // Takes the outcome of a piece: maps its pages in the parent again, or gives the child up.
+    // Takes the outcome of a piece: maps its pages in the parent again, or abandons the child.
     fn copied(&mut self, done: Done) {
         // The copy is gone if its child has ended.
         let ours = |copy: &&mut Copy| copy.number == done.number;

@@ -226,7 +226,7 @@ impl Supervisor<'_> {
         }
         let stays = flags & MREMAP_DONTUNMAP != 0 || old == 0 || new <= old && !fixed;
         if !stays {
-            // Where the kernel maps it is found when memory is to be placed there.
+            // What it maps in managed address space is found when memory is to be placed there.
             self.release(slot, from, from.saturating_add(old), Some(call.tid));
         }
         Ok(self.kernel.listener.proceed(call.id)?)
