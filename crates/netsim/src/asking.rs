@@ -1,9 +1,9 @@
 //! Readers: the request that a flow of [`Exchange::Read`] begins with, and asking again.
 //!
-//! A request is no packet of a transport: it goes as acknowledgements do, most urgent and without
-//! leave, whatever the transport is. One that is lost is sent again when the reader has heard
-//! nothing of the flow for the timeout, which doubles each time; one that comes twice changes
-//! nothing. The sender's transport starts the flow when the request has come.
+//! A request is no packet of a transport: it is sent as acknowledgements are, most urgent and
+//! without a grant, whatever the transport is. A reader repeats its request when it has received
+//! nothing of the flow for the timeout, which doubles each time; a duplicate changes nothing. The
+//! sender's transport starts the flow when the first request arrives.
 
 use measure::Duration;
 
@@ -17,12 +17,12 @@ pub(crate) const READER: u8 = 15;
 /// Doublings of the timeout.
 const BACKOFF_MAX: u8 = 6;
 
-/// What is known of a flow.
+/// What is known of the reader of a flow.
 #[derive(Debug, Clone, Copy, Default)]
 struct Reader {
-    /// The sender has the request.
+    /// Whether the sender has received the request.
     is_begun: bool,
-    /// The reader has something of the flow.
+    /// Whether the reader has received a packet of the flow.
     is_heard: bool,
     tries: u8,
 }
@@ -31,7 +31,7 @@ struct Reader {
 #[derive(Debug)]
 pub(crate) struct Asking {
     requests: Requests,
-    /// By flow; none if nobody reads.
+    /// By flow; empty if no flow is a read.
     readers: Vec<Reader>,
 }
 
@@ -42,7 +42,7 @@ impl Asking {
         Self { requests, readers: vec![Reader::default(); count] }
     }
 
-    /// The reader of `flow` asks for it.
+    /// Sends the request of `flow`'s reader and sets the timer that repeats it.
     pub(crate) fn ask(&mut self, net: &mut Net<'_>, flow: u32) {
         let Some(reader) = self.readers.get_mut(flow as usize) else { return };
         let wait = self.requests.timeout.as_ps().saturating_mul(1 << reader.tries);
@@ -52,20 +52,20 @@ impl Asking {
         net.timer(net.now().saturating_add(Duration::from_ps(wait)), READER, flow);
     }
 
-    /// The timeout of `flow` is over.
+    /// Repeats the request of `flow` after a timeout, unless its reader has received a packet.
     pub(crate) fn again(&mut self, net: &mut Net<'_>, flow: u32) {
         if self.readers.get(flow as usize).is_some_and(|reader| !reader.is_heard) {
             self.ask(net, flow);
         }
     }
 
-    /// A request has come to the sender of `flow`; whether it is the first.
+    /// Notes that a request reached the sender of `flow`. Returns whether it was the first.
     pub(crate) fn came(&mut self, flow: u32) -> bool {
         let Some(reader) = self.readers.get_mut(flow as usize) else { return false };
         !std::mem::replace(&mut reader.is_begun, true)
     }
 
-    /// A packet of a transport and of `flow` has come to `host`.
+    /// Notes that a packet of `flow` reached `host`; it counts if `host` is the reader.
     #[inline]
     pub(crate) fn heard(&mut self, net: &Net<'_>, host: u32, flow: u32) {
         if let Some(reader) = self.readers.get_mut(flow as usize)

@@ -1,11 +1,11 @@
-//! What every host sending to every other asks of links.
+//! The load of each link when every host sends to every other.
 
 use std::collections::VecDeque;
 
 use crate::topology::{Node, Topology};
 
-/// What each link carries if every host sends as much as any, and as much to each other host, over
-/// all of its ways alike: by link, in shares of what a host sends.
+/// The load of each link when all hosts send at one rate, evenly to every other host and over all
+/// shortest ways. By link, in multiples of a host's rate.
 ///
 /// # Panics
 /// If the topology has fewer than two hosts.
@@ -48,7 +48,7 @@ pub fn all_to_all(topology: &Topology) -> Vec<f64> {
     carried
 }
 
-/// Every switch but one from which there is a way there.
+/// The switches that have a way to switch `to`, the farthest first; `to` itself is left out.
 fn farthest_first(topology: &Topology, to: u32) -> Vec<u32> {
     let mut before = vec![Vec::new(); topology.switch_count() as usize];
     for link in topology.links() {

@@ -8,34 +8,35 @@ use crate::slots::Held;
 
 /// The two ends of every flow. Its methods are given the network to act on, one event at a time.
 pub(crate) trait Ends {
-    /// The run begins.
+    /// Called once, when the run begins.
     fn begin(&mut self, _: &mut Net<'_>) {}
-    /// The sender of `flow` has its bytes.
+    /// Starts `flow`: its sender has the bytes to send.
     fn start(&mut self, net: &mut Net<'_>, flow: u32);
-    /// `packet` has reached `host`.
+    /// Handles `packet`, which has reached `host`.
     fn receive(&mut self, net: &mut Net<'_>, host: u32, packet: Packet);
-    /// The link of `host` is free, which was awaited: sends one packet, if it still has one, and
-    /// leaves the link if that was all.
+    /// The link of `host`, which the transport awaits, is free: sends one packet, if there is one,
+    /// and stops awaiting the link after the last one.
     fn link_free(&mut self, net: &mut Net<'_>, host: u32) {
         net.leave_link(host);
     }
-    /// A timer that this transport set goes off.
+    /// Handles a timer that this transport set.
     fn timer(&mut self, net: &mut Net<'_>, timer: Timer);
-    /// Nothing is left to happen though flows have not ended: says which are stranded, and why.
+    /// No event is left though flows have not ended: marks those that are stranded, with the
+    /// reason.
     fn silence(&mut self, _: &mut Net<'_>) {}
 }
 
-/// What is to be done with the ends of flows, whatever the transport.
+/// Code that is generic over the transport: `Protocol::run` calls it with the ends of one.
 pub(crate) trait Run {
-    /// What comes of it.
+    /// The result of `run`.
     type Outcome;
 
-    /// Does it with `ends`.
+    /// Runs with `ends`.
     fn run<T: Ends>(self, ends: T) -> Result<Self::Outcome, SimError>;
 }
 
-/// Data has come to a receiver that acknowledges every packet by itself and has `held` of
-/// `packets`.
+/// Takes a data packet in at a receiver that acknowledges each packet by itself and holds `held` of
+/// `packets`, and sends the ACK.
 pub(crate) fn acknowledge(net: &mut Net<'_>, held: &mut Held, packets: u32, packet: &Packet) {
     if held.take(packet.number) {
         net.new_data(held.count());

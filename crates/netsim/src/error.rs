@@ -40,10 +40,10 @@ pub enum SimError {
         /// Links of the network.
         count: usize,
     },
-    /// Samples that are no time apart.
+    /// Samples or intervals of 0 ps.
     #[error("samples every 0 ps never end; give it at least 1 ps")]
     Unending,
-    /// Fastpass has nobody to ask.
+    /// Fastpass has no arbiter.
     #[error("Fastpass needs an arbiter and the network has none; give it one at a switch")]
     NoArbiter,
     /// A fat tree needs switches with an even number of ports.
@@ -143,7 +143,7 @@ pub enum SimError {
         /// For how long.
         for_long: Duration,
     },
-    /// Whoever watched it did not want it to go on.
+    /// The `watch` of the run stopped it.
     #[error(
         "stopped at {} when {ended} of {total} flows had finished; there is no result",
         at.saturating_since(Instant::ZERO)

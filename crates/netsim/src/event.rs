@@ -9,7 +9,7 @@
 //! - Within a span one word is an event's place: the time since the span began, the phase, the
 //!   sequence. What the event does follows from the phase, so an event is two words. This holds
 //!   as long as a span begins only when something of it is taken at once: what is added then is
-//!   in that span or later. So nobody looks beyond a span while ports wait to be served.
+//!   in that span or later. So `peek` does not look beyond a span while ports are to be served.
 //! - The variant as-published-2016 has another rule, `Order::Heap`: events of one instant and
 //!   phase come in whatever order the heap of its simulator left them. Then every packet that is
 //!   queued, every end of a transmission and every start of a flow is an event, as it was there.
@@ -77,13 +77,14 @@ pub(crate) enum What {
 pub(crate) struct Timer {
     /// What goes off; of several timers at one instant the lowest kind is first.
     pub(crate) kind: u8,
-    /// Which of several that were set for the same thing.
+    /// Distinguishes timers that were set for the same purpose.
     pub(crate) tag: u16,
     /// The flow or host.
     pub(crate) of: u32,
 }
 
 impl What {
+    /// The phase of its instant in which the event happens.
     const fn phase(self) -> Phase {
         match self {
             Self::Start => START,
@@ -97,7 +98,7 @@ impl What {
 
 /// Where in an event's place its phase is, above the sequence.
 const PHASE_SHIFT: u32 = 48;
-/// And the time since its span began, above the phase.
+/// Bits of `place` below the time since the span began.
 const TIME_SHIFT: u32 = u64::BITS - SPAN_BITS;
 const PHASE_MASK: u64 = (1 << (TIME_SHIFT - PHASE_SHIFT)) - 1;
 
@@ -126,11 +127,13 @@ impl Event {
         Self { place: at << TIME_SHIFT | phase | sequence, of, packet }
     }
 
+    /// The phase in `place`.
     #[inline]
     const fn phase(&self) -> Phase {
         (self.place >> PHASE_SHIFT & PHASE_MASK) as Phase
     }
 
+    /// What the event does: unpacks the phase and `of`.
     #[inline]
     const fn what(&self) -> What {
         let Self { of, packet, .. } = *self;
@@ -151,7 +154,7 @@ struct Node {
     next: u32,
 }
 
-/// `Order::Heap` does not look at the sequence.
+/// Whether `one` happens after `other` under `Order::Heap`, which does not look at the sequence.
 fn is_after(one: Published, other: Published) -> bool {
     const SAME: f64 = 1e-15;
     if (one.sum - other.sum).abs() < SAME {
@@ -166,7 +169,7 @@ fn is_after(one: Published, other: Published) -> bool {
 pub(crate) struct Events {
     /// The events of the current span, the next one last.
     ready: Vec<Event>,
-    /// The first span that is not in `ready`.
+    /// The first span whose events are not in `ready`.
     span: u64,
     arena: Vec<Node>,
     free: u32,
@@ -175,17 +178,17 @@ pub(crate) struct Events {
     used: [u64; WORDS],
     /// Events in the wheel.
     wheel_count: usize,
-    /// Spans and their events.
+    /// Events beyond the wheel, each with its span.
     far: BinaryHeap<Reverse<(u64, Event)>>,
     sequence: u64,
-    /// All events, if their order is the heap's.
+    /// All events, if the order is `Order::Heap`.
     heap: Option<Heap<Published>>,
 }
 
 /// An event of `Order::Heap`.
 #[derive(Debug, Clone, Copy)]
 struct Published {
-    /// Its time as that simulator summed it up, in seconds.
+    /// The time as the simulator of 2016 summed it up, in seconds.
     sum: f64,
     at: u64,
     what: What,
@@ -224,20 +227,21 @@ impl Events {
         }
     }
 
-    /// Adds an event of `Order::Heap`, whose time that simulator summed up as `sum` seconds.
+    /// Adds an event of `Order::Heap`; `sum` is its time as the simulator of 2016 summed it up, in
+    /// seconds.
     pub(crate) fn add_published(&mut self, at: Instant, sum: f64, what: What) {
         if let Some(heap) = &mut self.heap {
             heap.push(Published { sum, at: at.as_ps(), what }, is_after);
         }
     }
 
-    /// The sum of the next event of `Order::Heap`.
+    /// The floating-point time of the next event of `Order::Heap`, in seconds; 0 without one.
     pub(crate) fn peek_sum(&self) -> f64 {
         self.heap.as_ref().and_then(Heap::peek).map_or(0.0, |event| event.sum)
     }
 
-    /// The time and phase of the next event, which must be taken before others are added; or, if
-    /// `is_near`, none unless it may be at the instant of the last one that was taken.
+    /// The time and phase of the next event, which must be taken before others are added; `None`
+    /// without one. If `is_near`, also `None` unless it is in the span of the last event taken.
     #[inline]
     pub(crate) fn peek(&mut self, is_near: bool) -> Option<(Instant, Phase)> {
         if let Some(heap) = &self.heap {
@@ -251,7 +255,7 @@ impl Events {
         Some((Instant::from_ps(at), event.phase()))
     }
 
-    /// Takes the next event.
+    /// Removes and returns the next event.
     #[inline]
     pub(crate) fn take(&mut self) -> Option<What> {
         if let Some(heap) = &mut self.heap {
@@ -263,6 +267,7 @@ impl Events {
         self.ready.pop().map(|event| event.what())
     }
 
+    /// Adds `event` to the list of `span` in the wheel.
     #[inline]
     fn put(&mut self, event: Event, span: u64) {
         let place = slot(span);
@@ -282,7 +287,7 @@ impl Events {
         self.wheel_count += 1;
     }
 
-    /// Moves on to the first event of the heap; whether there is one.
+    /// Moves the wheel to the span of the first event of the heap. Returns whether there is one.
     #[cold]
     #[inline(never)]
     fn turn_far(&mut self) -> bool {
@@ -292,7 +297,7 @@ impl Events {
         true
     }
 
-    /// Takes into the wheel what the heap has within reach.
+    /// Moves the events of the heap that are within reach of the wheel into it.
     fn draw_in(&mut self) {
         while let Some(&Reverse((span, event))) = self.far.peek() {
             if span - self.span >= SPANS as u64 {
@@ -303,7 +308,8 @@ impl Events {
         }
     }
 
-    /// Moves on to the next span with events; whether there is one.
+    /// Moves on to the next span with events and sorts them into `ready`. Returns whether there is
+    /// one.
     fn turn(&mut self) -> bool {
         if self.wheel_count == 0 && !self.turn_far() {
             return false;
@@ -336,7 +342,7 @@ impl Events {
         true
     }
 
-    /// How many spans ahead the next one with events is.
+    /// How many spans ahead of `span` the next one with events is.
     fn next_used(&self) -> u64 {
         let start = slot(self.span);
         let (word, bit) = (start / 64, start % 64);
@@ -356,6 +362,7 @@ impl Events {
     }
 }
 
+/// The place of `span` in the wheel.
 fn slot(span: u64) -> usize {
     usize::try_from(span % SPANS as u64).expect("a remainder fits")
 }

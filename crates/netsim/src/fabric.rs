@@ -10,7 +10,7 @@ use crate::topology::Topology;
 /// Buffer of a switch's port: Gao et al. §4.
 pub const BUFFER: Bytes = Bytes::new(36_864);
 
-/// When a switch hands a packet on.
+/// When a switch forwards a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Switching {
     /// When its header has arrived.
@@ -19,38 +19,39 @@ pub enum Switching {
     StoreAndForward,
 }
 
-/// Which of several ways as short as any a packet takes whose sender does not choose.
+/// How a packet whose sender does not choose a way gets one of several shortest ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Balance {
-    /// Each packet the next of all ways, round robin for each link that leads into the first
-    /// switch with a choice; data and headers in rounds of their own, as a header after each
+    /// Per packet: each takes the next way, round robin for each link that leads into the first
+    /// switch with a choice; data and headers count in rounds of their own, as a header after each
     /// packet would else leave every other way to data.
     Spray,
-    /// The packets of a flow the same.
+    /// Per flow: all packets of a flow take one way.
     Flow,
 }
 
-/// What a port does.
+/// How a port queues packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PortConfig {
-    /// Order and victims.
+    /// Order of packets, and which of them are dropped.
     pub discipline: Discipline,
-    /// How much may wait; `None` for no limit.
+    /// How much may be queued; `None` for no limit.
     pub buffer: Option<Bytes>,
 }
 
-/// How readers ask for what they read.
+/// How readers request what they read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Requests {
     /// A request on the wire, header included; in bytes.
     pub bytes: u32,
-    /// How long a reader that has heard nothing waits before it asks again; doubled each time.
+    /// How long a reader that has received nothing waits before it repeats the request; doubled
+    /// each time.
     pub timeout: Duration,
 }
 
 impl Default for Requests {
-    /// A header alone, as an acknowledgement is, which a connection that has a round trip to go by
-    /// asks for again after the least timeout of data centres.
+    /// A header alone, as an acknowledgement is; repeated after the least TCP timeout of data
+    /// centres, as by a connection with a known round trip.
     fn default() -> Self {
         Self { bytes: Frame::default().header, timeout: Duration::from_us(200) }
     }
@@ -59,15 +60,15 @@ impl Default for Requests {
 /// A network and its settings.
 #[derive(Debug, Clone)]
 pub struct Fabric {
-    /// Who is connected to whom.
+    /// Hosts, switches and the links between them.
     pub topology: Topology,
-    /// When a switch hands a packet on.
+    /// When a switch forwards a packet.
     pub switching: Switching,
     /// Which way a packet takes.
     pub balance: Balance,
     /// How payload is cut.
     pub frame: Frame,
-    /// How it is asked for.
+    /// How readers request their bytes.
     pub requests: Requests,
     /// The ports of hosts.
     pub host_port: PortConfig,
@@ -87,7 +88,7 @@ impl Fabric {
     #[must_use]
     pub fn new(topology: Topology, switching: Switching, discipline: Discipline) -> Self {
         let buffer = match discipline {
-            // As much again for headers.
+            // Twice the data packets' room, so that headers have as much.
             Discipline::Trim { packets } => {
                 Bytes::new(2 * u64::from(packets) * u64::from(Frame::default().full()))
             }
@@ -116,8 +117,8 @@ impl Fabric {
         }
     }
 
-    /// Lets every port of a switch have the buffers of all ports of the first one: a shared pool,
-    /// but for what several ports would take of it at once.
+    /// Gives every port of a switch the buffers of all ports of the first switch: a shared pool,
+    /// except that several ports may take all of it at once.
     #[must_use]
     pub(crate) fn with_pools(mut self) -> Self {
         let links = self.topology.links();
@@ -128,7 +129,8 @@ impl Fabric {
         self
     }
 
-    /// Refuses requests that are no packets, and reads where flows go one way only.
+    /// Refuses requests shorter than a header or longer than a full packet, timeouts of zero, and
+    /// reads if `is_one_way`.
     pub(crate) fn check_requests(&self, flows: &[Flow], is_one_way: bool) -> Result<(), SimError> {
         let Requests { bytes, timeout } = self.requests;
         let (least, most) = (self.frame.header, self.frame.full());
@@ -146,7 +148,7 @@ impl Fabric {
     }
 }
 
-/// What a port has done.
+/// Counters of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PortStats {
     /// Packets sent.
@@ -157,6 +159,6 @@ pub struct PortStats {
     pub dropped_packets: u64,
     /// Packets whose payload was cut off.
     pub trimmed_packets: u64,
-    /// The most bytes that ever waited.
+    /// The most bytes that were ever queued.
     pub queued_bytes_max: u64,
 }

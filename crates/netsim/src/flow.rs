@@ -1,25 +1,25 @@
-//! What is asked of the network, and what came of it.
+//! Flows, what became of each, and how payload is cut into packets.
 
 use measure::{Duration, Instant};
 
 use crate::error::SimError;
 
-/// What brings a flow about, and when it is over.
+/// What starts a flow, and when it is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Exchange {
-    /// The sender has bytes; whoever measures says what ends the flow ([`End`](crate::End)).
+    /// The sender has bytes; the caller says what ends the flow ([`End`](crate::End)).
     #[default]
     OneWay,
-    /// The receiver asks for them with a request, and is done when it has every byte.
+    /// The receiver requests the bytes, and is done when it has every one.
     Read,
     /// The sender has bytes, and is done when it knows that the receiver has every one.
     Write,
 }
 
-/// So many bytes from one host to another. A flow's index is its place in the list.
+/// Bytes from one host to another. A flow's index is its place in the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Flow {
-    /// When the sender has them, or the receiver asks for them.
+    /// When the sender has the bytes, or the reader requests them.
     pub start: Instant,
     /// The sending host.
     pub src: u32,
@@ -27,37 +27,38 @@ pub struct Flow {
     pub dst: u32,
     /// Payload.
     pub bytes: u64,
-    /// What brings it about.
+    /// What starts the flow, and what ends it.
     pub exchange: Exchange,
 }
 
-/// What came of a flow.
+/// What became of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FlowRecord {
     /// When the receiver had every byte.
     pub received: Option<Instant>,
-    /// When the sender knew it; none if it is told later.
+    /// When the sender learned that; `None` if it learns it later, with others.
     pub finished: Option<Instant>,
-    /// Whether the flow was over with its last byte, and its sender is told of it with others.
+    /// Whether the flow ended with its last byte, and its sender is told later, together with
+    /// others.
     pub is_told_later: bool,
     /// Data packets sent, repeated ones included.
     pub sent: u32,
-    /// Data packets dropped, or their payload.
+    /// Data packets dropped or trimmed.
     pub data_drops: u32,
     /// Other packets dropped.
     pub control_drops: u32,
-    /// Why it will never finish, for variants whose flows may hang.
+    /// Why the flow will never finish, for variants whose flows may hang.
     pub stranded: Option<&'static str>,
 }
 
 impl FlowRecord {
-    /// Whether nothing is left to be done for it.
+    /// Whether the flow has ended, for its sender or with its last byte.
     #[must_use]
     pub const fn has_ended(&self) -> bool {
         self.finished.is_some() || self.is_told_later
     }
 
-    /// From the start to the sender's knowledge of the end; none if it is told of it with others.
+    /// The time from the start until the sender knows of the end; `None` if it does not know (yet).
     #[must_use]
     pub fn fct(&self, flow: &Flow) -> Option<Duration> {
         self.finished.map(|finished| finished - flow.start)
@@ -92,7 +93,7 @@ impl Frame {
         self.payload + self.header
     }
 
-    /// Packets of a flow of `bytes`.
+    /// How many packets a flow of `bytes` has.
     ///
     /// # Panics
     /// Beyond 2³⁰ packets; flows are checked before a run.
@@ -113,7 +114,8 @@ impl Frame {
     }
 }
 
-/// Refuses flows that no network of `host_count` hosts can carry.
+/// Refuses an empty list, and flows that are empty, too long, to themselves or of hosts from
+/// `host_count` on.
 pub(crate) fn check(flows: &[Flow], host_count: u32, frame: Frame) -> Result<(), SimError> {
     if flows.is_empty() {
         return Err(SimError::NoFlows);

@@ -3,7 +3,7 @@
 //! Where elements are equal, or change while they are inside, the heap's own steps decide what
 //! comes out. That simulator's results hang on it, so the steps are these and no others.
 
-/// A heap. `is_after(a, b)` says that `a` comes out later than `b`; it is asked anew each time.
+/// A heap. `is_after(a, b)` says that `a` comes out later than `b`; it is evaluated anew each time.
 #[derive(Debug)]
 pub(crate) struct Heap<T> {
     items: Vec<T>,
@@ -20,15 +20,18 @@ impl<T: Copy> Heap<T> {
         Self { items: Vec::new() }
     }
 
+    /// The item that comes out next; `None` if the heap is empty.
     pub(crate) fn peek(&self) -> Option<T> {
         self.items.first().copied()
     }
 
+    /// Adds `item`.
     pub(crate) fn push(&mut self, item: T, is_after: impl Fn(T, T) -> bool) {
         self.items.push(item);
         self.rise(self.items.len() - 1, item, &is_after);
     }
 
+    /// Removes and returns the item that comes out next; `None` if the heap is empty.
     pub(crate) fn pop(&mut self, is_after: impl Fn(T, T) -> bool) -> Option<T> {
         let first = *self.items.first()?;
         let item = self.items.pop()?;
@@ -38,6 +41,7 @@ impl<T: Copy> Heap<T> {
         Some(first)
     }
 
+    /// Moves `hole` up past the parents that come out after `item`, and puts `item` there.
     fn rise(&mut self, mut hole: usize, item: T, is_after: &impl Fn(T, T) -> bool) {
         while hole > 0 {
             let parent = (hole - 1) / 2;

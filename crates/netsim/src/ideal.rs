@@ -27,8 +27,8 @@ impl<'a> Ideal<'a> {
         Self { fabric }
     }
 
-    /// From the start until the receiver has every byte, sent at line rate; what is read is asked
-    /// for first.
+    /// The time from the start of `flow` until its receiver has every byte, sent at line rate; of a
+    /// read, the request included.
     ///
     /// # Panics
     /// If the flow names no hosts of the fabric.
@@ -44,7 +44,7 @@ impl<'a> Ideal<'a> {
         asked + self.sent(flow)
     }
 
-    /// From the first bit on.
+    /// The time from the first bit sent until the receiver has every byte.
     fn sent(&self, flow: &Flow) -> Duration {
         let path = self.fabric.topology.path(flow.src, flow.dst);
         let frame = self.fabric.frame;
@@ -77,7 +77,8 @@ impl<'a> Ideal<'a> {
                 };
                 let has_spread = !spread.is_empty() && hop >= spread.end;
                 if has_spread && last < before {
-                    // So short, and the ways so slow, that it overtook both and is long gone.
+                    // The last packet is so short and the ways are so slow that it overtook both,
+                    // long ago.
                     previous = pass(previous, full);
                 } else if last < previous {
                     last = pass(last, short);
@@ -94,7 +95,7 @@ impl<'a> Ideal<'a> {
         previous.max(last)
     }
 
-    /// Until the sender has the ACK of that.
+    /// The time from the start of `flow` until its sender has the ACK of the last byte.
     ///
     /// # Panics
     /// If the flow names no hosts of the fabric.
@@ -103,7 +104,7 @@ impl<'a> Ideal<'a> {
         self.received(flow) + self.control(flow.dst, flow.src)
     }
 
-    /// One way for a packet without data.
+    /// The time of a packet without data from `src` to `dst`.
     ///
     /// # Panics
     /// If these are not hosts of the fabric.
@@ -112,7 +113,7 @@ impl<'a> Ideal<'a> {
         self.one(&self.fabric.topology.path(src, dst), self.fabric.frame.header)
     }
 
-    /// The links of a path that consecutive packets do not share.
+    /// The hops of a path on which consecutive packets take different links.
     fn spread(&self, path: &[Link], dst: u32) -> std::ops::Range<usize> {
         let has_choice = |link: &Link| match link.from {
             Node::Switch(switch) => self.fabric.topology.ways(switch, dst).count > 1,
@@ -124,11 +125,12 @@ impl<'a> Ideal<'a> {
         }
     }
 
+    /// The time of one packet of `bytes` along `path`.
     fn one(&self, path: &[Link], bytes: u32) -> Duration {
         path.iter().map(|link| self.ahead(link, bytes)).sum()
     }
 
-    /// From a packet's first bit on a link to the moment when its receiver may act on it.
+    /// The time from a packet's first bit on a link until the far end may forward or use it.
     fn ahead(&self, link: &Link, bytes: u32) -> Duration {
         let is_cut = self.fabric.switching == Switching::CutThrough;
         let bytes = match link.to {
@@ -139,6 +141,7 @@ impl<'a> Ideal<'a> {
     }
 }
 
+/// How long `bytes` occupy `link`.
 fn serialise(link: &Link, bytes: u32) -> Duration {
     link.rate.transfer_time(Bytes::new(u64::from(bytes)))
 }

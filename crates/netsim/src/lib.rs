@@ -6,13 +6,13 @@
 //!             └────────────── Events: (time, phase, sequence) ◄────────────────┘
 //! ```
 //!
-//! A transport is the two ends of every flow (`ends::Ends`). It adds packets and timers, is asked
-//! for packets when a host's link is free if it wants that, and knows nothing of ports. What
-//! switches do for it is a [`Discipline`] of their queues.
+//! A transport is the two ends of every flow (`ends::Ends`). It adds packets and timers, is called
+//! when a host's link that it awaits is free, and knows nothing of ports. What switches do for it
+//! is a [`Discipline`] of their queues.
 //!
 //! Invariants, mostly absences:
 //! 1. No clock, no thread, no file, no global: the same fabric, protocol and flows give the same
-//!    outcome, whoever runs them.
+//!    outcome on every machine.
 //! 2. Time is a whole number of picoseconds, and the order of events is total.
 //! 3. Bytes are conserved at every event.
 //! 4. A run in which a flow never finishes has no result but an error.

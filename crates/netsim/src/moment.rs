@@ -2,7 +2,7 @@
 
 use measure::{Duration, Instant};
 
-/// A time, also as `Order::Heap` sums it up.
+/// A time, and the same time as `Order::Heap` sums it up.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Moment {
     pub(crate) at: Instant,
@@ -10,7 +10,7 @@ pub(crate) struct Moment {
 }
 
 impl Moment {
-    /// `count` times `duration` later.
+    /// The moment `count` times `duration` later.
     pub(crate) fn after(self, duration: Duration, count: u64) -> Self {
         let sum = self.sum + count as f64 * seconds(duration);
         Self { at: self.at + duration.saturating_mul(count), sum }
@@ -18,20 +18,20 @@ impl Moment {
 }
 
 impl Moment {
-    /// `part` of `parts` of `duration` later.
+    /// The moment `part`/`parts` of `duration` later.
     pub(crate) fn after_part(self, duration: Duration, part: u32, parts: usize) -> Self {
         let sum = self.sum + f64::from(part) * seconds(duration) / parts as f64;
         let ps = duration.as_ps() * u64::from(part) / parts as u64;
         Self { at: self.at + Duration::from_ps(ps), sum }
     }
 
-    /// Whether this is earlier.
+    /// Whether `self` is earlier than `other`, by the floating-point sums.
     pub(crate) fn is_before(self, other: Self) -> bool {
         self.sum < other.sum
     }
 }
 
-/// The nearest number to a duration in seconds, whatever it is the quotient of.
+/// A duration in seconds, as the nearest floating-point number.
 pub(crate) fn seconds(duration: Duration) -> f64 {
     duration.as_ps() as f64 / 1e12
 }

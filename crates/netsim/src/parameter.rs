@@ -1,43 +1,44 @@
-//! What can be set of a transport, whichever it is: by name, with bounds and a source.
+//! The parameters of transports, by name, with bounds and the source of the default.
 
 use measure::Duration;
 
-/// Something that can be set of a transport.
+/// A parameter of a transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parameter {
-    /// How it is called on a command line.
+    /// Its name on a command line.
     pub name: &'static str,
     /// What it does.
     pub what: &'static str,
-    /// What a number of it counts; times have units of their own.
+    /// The unit of a number; times have units of their own.
     pub unit: &'static str,
-    /// Where what is used otherwise comes from.
+    /// Source of the default.
     pub from: &'static str,
-    /// The least that a number may be; times are from a picosecond to [`Parameter::TIME_MAX`].
+    /// The lowest number; times are from a picosecond to [`Parameter::TIME_MAX`].
     pub least: u32,
-    /// The most that a number may be.
+    /// The highest number.
     pub most: u32,
 }
 
 impl Parameter {
-    /// The longest time: a run in which nothing moves for it is given up.
+    /// The longest time: a run without progress for so long is abandoned.
     pub const TIME_MAX: Duration = Duration::from_ms(1_000);
 
     pub(crate) const fn new(name: &'static str, what: &'static str, from: &'static str) -> Self {
         Self { name, what, unit: "PACKETS", from, least: 1, most: 1 << 20 }
     }
 
-    /// Counts something other than packets.
+    /// The same parameter, counted in `unit` instead of packets.
     pub(crate) const fn counting(self, unit: &'static str) -> Self {
         Self { unit, ..self }
     }
 
+    /// The same parameter, with numbers from `least` to `most`.
     pub(crate) const fn within(self, least: u32, most: u32) -> Self {
         Self { least, most, ..self }
     }
 }
 
-/// Where a parameter is kept.
+/// Where the value of a parameter is stored.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Slot<'a> {
     /// A number of something.
@@ -48,13 +49,13 @@ pub enum Slot<'a> {
     Flag(&'a mut bool),
 }
 
-/// Of several transports.
+/// The initial window, of several transports.
 pub(crate) const WINDOW: Parameter = Parameter::new(
     "window",
     "Packets under way at the start of a flow",
     "pFabric, NDP: the round trip; TCP, DCTCP: RFC 6928, as in Linux",
 );
-/// Of several transports.
+/// The timeout, of several transports.
 pub(crate) const TIMEOUT: Parameter = Parameter::new(
     "timeout",
     "How long nothing may be heard; with TCP and DCTCP, before there is a round trip to go by",

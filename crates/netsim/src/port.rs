@@ -15,24 +15,24 @@ const BYTE_PS: u64 = 8_000_000_000_000;
 pub(crate) struct Port {
     pub(crate) to: Node,
     pub(crate) delay: Duration,
-    /// Of one byte, where that is whole.
+    /// The time of one byte, if that is a whole number of picoseconds.
     pub(crate) byte_ps: Option<NonZeroU64>,
     pub(crate) rate: BitsPerSec,
-    /// From the start of a packet to the moment when its receiver may hand it on; the longest of
-    /// all if it must have arrived whole.
+    /// The time from the start of a packet until the far end may forward it; `Duration::MAX` if it
+    /// must have arrived whole.
     pub(crate) header_time: Duration,
     pub(crate) free_at: Instant,
-    /// The same as `Order::Heap` sums it up.
+    /// `free_at` as `Order::Heap` sums it up, in seconds.
     pub(crate) free_sum: f64,
-    /// Whether it will be served without being asked.
+    /// Whether an event or the list of called ports will serve it.
     pub(crate) is_called: bool,
-    /// Whether its host's transport keeps something to be sent here.
+    /// Whether its host's transport has something to send here.
     pub(crate) is_awaited: bool,
     pub(crate) discipline: Discipline,
     pub(crate) queue: Queue,
     pub(crate) queued_bytes: u64,
     pub(crate) buffer: u64,
-    /// Packets that came over this link and had several ways on: headers, and data.
+    /// Packets that came over this link to a choice of ways: headers, and data.
     pub(crate) sprayed: [u32; 2],
     pub(crate) stats: PortStats,
 }
@@ -66,6 +66,7 @@ impl Port {
         }
     }
 
+    /// How long `bytes` occupy the link.
     #[inline]
     pub(crate) fn time(&self, bytes: u32) -> Duration {
         match self.byte_ps {
@@ -74,8 +75,8 @@ impl Port {
         }
     }
 
-    /// From the start of a packet that takes `time` to the moment when its receiver may act on it,
-    /// but for the link's delay.
+    /// The time from the start of a packet that takes `time` until the far end may forward or use
+    /// it, without the link's delay.
     #[inline]
     pub(crate) fn ahead(&self, time: Duration) -> Duration {
         self.header_time.min(time)

@@ -1,7 +1,7 @@
-//! What a port does with packets that must wait.
+//! Queues of ports.
 //!
-//! A queue decides order and victims. Bytes are the port's: it knows the limit, and asks again
-//! until what is queued fits. The packet on the wire is not in the queue.
+//! A queue decides the order of packets and which are dropped. The port knows the limit in bytes,
+//! and asks for victims until the rest fits. The packet on the wire is not in the queue.
 
 use std::collections::VecDeque;
 
@@ -12,20 +12,21 @@ use crate::packet::{Kind, Packet, Packets};
 pub enum Discipline {
     /// In order of arrival; what does not fit is dropped.
     DropTail,
-    /// As `DropTail`; a packet is marked if with it so many packets or more are queued (DCTCP).
+    /// As `DropTail`; a packet is marked if at least so many packets are queued with it (DCTCP).
     Mark {
         /// The threshold K.
         packets: u32,
     },
-    /// pFabric: the flow of the most urgent packet sends its earliest one; what is dropped is the
-    /// least urgent packet, of several the latest.
+    /// pFabric: the flow of the most urgent packet sends its earliest one; the least urgent packet
+    /// is dropped, of several the latest.
     Urgency,
     /// Levels of priority, each in order of arrival; what does not fit is dropped.
     Levels,
-    /// NDP: so many data packets wait, and of one more only the header goes on. Headers wait
-    /// apart and are sent first, up to ten in a row; one that does not fit returns to its sender.
+    /// NDP: so many data packets are queued, and one more is trimmed to its header. Headers are
+    /// queued apart and sent first, up to ten in a row; one that does not fit returns to its
+    /// sender.
     Trim {
-        /// The most data packets that wait.
+        /// The most data packets that are queued.
         packets: u32,
     },
     /// Headers first, then a packet of each flow in turn; what does not fit is dropped.
@@ -50,7 +51,7 @@ pub(crate) enum Queue {
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
     headers: VecDeque<u32>,
-    /// Flows with packets that wait, the next one first.
+    /// Flows with queued packets, the next one to send first.
     flows: VecDeque<(u32, VecDeque<u32>)>,
     count: usize,
 }
@@ -59,7 +60,7 @@ pub(crate) struct Turns {
 pub(crate) struct Trim {
     headers: VecDeque<u32>,
     data: VecDeque<u32>,
-    /// Headers since data was last sent, or had none waiting.
+    /// Headers sent since data was last sent or none was queued.
     in_a_row: u32,
 }
 
@@ -101,6 +102,7 @@ impl Queue {
         }
     }
 
+    /// Queues the packet at `index`.
     pub(crate) fn push(&mut self, index: u32, packets: &Packets) {
         let packet = packets.get(index);
         match self {
@@ -122,7 +124,7 @@ impl Queue {
         }
     }
 
-    /// The packet to send next.
+    /// Removes and returns the packet to send next; `None` if the queue is empty.
     pub(crate) fn pop(&mut self) -> Option<u32> {
         match self {
             Self::Fifo(fifo) => fifo.pop_front(),
@@ -133,7 +135,7 @@ impl Queue {
         }
     }
 
-    /// Data packets that wait where headers wait apart.
+    /// How many data packets are queued; 0 for all disciplines but `Trim`.
     #[inline]
     pub(crate) fn data_len(&self) -> usize {
         match self {
@@ -142,7 +144,7 @@ impl Queue {
         }
     }
 
-    /// Takes the last data packet, where headers wait apart.
+    /// Removes the last data packet of a `Trim` queue; `None` for other disciplines.
     pub(crate) fn pop_data(&mut self) -> Option<u32> {
         match self {
             Self::Trim(trim) => trim.data.pop_back(),
@@ -150,7 +152,8 @@ impl Queue {
         }
     }
 
-    /// The packet to drop when there are too many: for most queues the one that came last.
+    /// Removes the packet to drop when the buffer is exceeded: for most queues the one that came
+    /// last.
     pub(crate) fn victim(&mut self, latest: u32, packets: &Packets) -> Option<u32> {
         match self {
             Self::Fifo(fifo) => fifo.pop_back(),
@@ -174,6 +177,7 @@ impl Queue {
 }
 
 impl Turns {
+    /// Queues a data packet of `flow`.
     fn push(&mut self, flow: u32, index: u32) {
         self.count += 1;
         match self.flows.iter_mut().find(|(other, _)| *other == flow) {
@@ -182,6 +186,7 @@ impl Turns {
         }
     }
 
+    /// Removes the next packet of the flow whose turn it is.
     fn pop(&mut self) -> Option<u32> {
         let (flow, mut waiting) = self.flows.pop_front()?;
         let index = waiting.pop_front()?;
@@ -192,7 +197,7 @@ impl Turns {
         Some(index)
     }
 
-    /// Takes what came last, which was `packet`.
+    /// Removes the packet that came last, which is `packet`.
     fn take(&mut self, packet: &Packet) -> Option<u32> {
         if packet.kind != Kind::Data {
             return self.headers.pop_back();
@@ -208,6 +213,7 @@ impl Turns {
 }
 
 impl Trim {
+    /// Removes the packet to send next: headers first, up to ten in a row.
     fn pop(&mut self) -> Option<u32> {
         if self.data.is_empty() || (self.in_a_row < HEADERS_IN_A_ROW && !self.headers.is_empty()) {
             self.in_a_row = if self.data.is_empty() { 0 } else { self.in_a_row + 1 };
@@ -218,7 +224,7 @@ impl Trim {
     }
 }
 
-/// Takes the earliest packet of the flow whose packet is the most urgent.
+/// Removes the earliest packet of the flow whose packet is the most urgent.
 #[inline]
 fn pop_urgent(entries: &mut Vec<Entry>) -> Option<u32> {
     if entries.len() <= 1 {

@@ -1,4 +1,4 @@
-//! How much a network holds: what transports go by that fill it.
+//! Round trips of a network, from which transports take their windows.
 
 use measure::{Bytes, Duration};
 
@@ -15,7 +15,7 @@ impl Fabric {
         u32::try_from(packets).unwrap_or(u32::MAX)
     }
 
-    /// A packet of the first host to the last, and the answer.
+    /// The round trip: a full packet from the first host to the last, and its ACK.
     pub(crate) fn round_trip(&self) -> Duration {
         let dst = self.topology.host_count() - 1;
         let bytes = u64::from(self.frame.payload);
@@ -32,7 +32,7 @@ impl Fabric {
         self.round_trip().saturating_add(wait.saturating_mul(2))
     }
 
-    /// A full packet on the first host's link.
+    /// The time of a full packet on the first host's link.
     pub(crate) fn packet_time(&self) -> Duration {
         let full = Bytes::new(u64::from(self.frame.full()));
         self.topology.links()[0].rate.transfer_time(full)

@@ -14,12 +14,12 @@ use crate::published::sort;
 use crate::trace::{Trace, Tracer};
 use crate::transport::Protocol;
 
-/// How long no flow may move on before a run is given up.
+/// How long no flow may progress before a run is abandoned.
 const PATIENCE: Duration = Duration::from_ms(1_000);
-/// How often that is looked at.
+/// Events between checks for progress.
 const LOOK_EVERY: u64 = 1 << 20;
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// By flow.
@@ -28,43 +28,44 @@ pub struct Outcome {
     pub ports: Vec<PortStats>,
     /// When the last flow ended.
     pub end: Instant,
-    /// What links did meanwhile, if a time was asked for.
+    /// What links sent in the span that was requested; `None` without one.
     pub span: Option<Span>,
-    /// Events it took.
+    /// Events that the run took.
     pub event_count: u64,
     /// Data packets that reached their receivers, repeated ones included.
     pub delivered_packets: u64,
 }
 
-/// What links did between two starts of flows.
+/// What links sent between two starts of flows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Span {
     /// The start of the first flow of it.
     pub from: Instant,
-    /// That of the first after it, or the end of the run.
+    /// The start of the first flow after it, or the end of the run.
     pub to: Instant,
     /// Bytes that were sent, by link.
     pub sent_bytes: Vec<u64>,
 }
 
 impl Outcome {
-    /// The outcome, if every flow finished.
+    /// Returns the outcome if every flow finished.
     ///
     /// # Errors
-    /// If one did not.
+    /// If one of them did not.
     pub fn complete(self) -> Result<Self, SimError> {
         self.complete_of(|_| true)
     }
 
-    /// The outcome, if every one of `flows` finished that starts in `time`.
+    /// Returns the outcome if every flow of `flows` that starts in `time` finished.
     ///
     /// # Errors
-    /// If one did not.
+    /// If one of them did not.
     pub fn complete_within(self, flows: &[Flow], time: [Instant; 2]) -> Result<Self, SimError> {
         let [from, to] = time;
         self.complete_of(|flow| (from..to).contains(&flows[flow as usize].start))
     }
 
+    /// Returns the outcome if every flow for which `is_wanted` finished.
     fn complete_of(self, is_wanted: impl Fn(u32) -> bool) -> Result<Self, SimError> {
         let mut unfinished = (0_u32..)
             .zip(&self.records)
@@ -82,7 +83,7 @@ impl Outcome {
 /// How far a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// The time in the network.
+    /// The simulated time.
     pub now: Instant,
     /// Flows that have finished or never will.
     pub ended_count: u32,
@@ -92,21 +93,21 @@ pub struct Progress {
     pub received_packets: u64,
 }
 
-/// Asked every million events whether to go on.
+/// Called every million events with the progress; the run stops if it returns `false`.
 pub type Watch<'a> = &'a mut dyn FnMut(&Progress) -> bool;
 
 /// Runs `flows` until all have finished.
 ///
 /// # Errors
-/// If the fabric or a flow makes no sense, or a flow never finishes.
+/// If the fabric or a flow is invalid, or a flow never finishes.
 pub fn simulate(fabric: &Fabric, protocol: Protocol, flows: &[Flow]) -> Result<Outcome, SimError> {
     simulate_stranded(fabric, protocol, flows)?.complete()
 }
 
-/// As [`simulate`], with the bytes that waited at a port at each sample.
+/// As [`simulate`]; also returns the bytes queued at a port at each sample.
 ///
 /// # Errors
-/// As [`simulate`], and if there is no such link or samples are no time apart.
+/// As [`simulate`], and if there is no such link or samples are 0 ps apart.
 pub fn simulate_sampled(
     fabric: &Fabric,
     protocol: Protocol,
@@ -131,7 +132,7 @@ pub fn simulate_sampled(
 /// As [`simulate`], but flows that never finish are part of the outcome.
 ///
 /// # Errors
-/// If the fabric or a flow makes no sense, or events go on without progress.
+/// If the fabric or a flow is invalid, or events go on without progress.
 pub fn simulate_stranded(
     fabric: &Fabric,
     protocol: Protocol,
@@ -140,10 +141,10 @@ pub fn simulate_stranded(
     simulate_watched(fabric, protocol, flows, &mut |_| true)
 }
 
-/// As [`simulate_stranded`], for as long as `watch` says so.
+/// As [`simulate_stranded`]; the run stops once `watch` returns `false`.
 ///
 /// # Errors
-/// As [`simulate_stranded`], and if it was stopped.
+/// As [`simulate_stranded`], and if `watch` stopped the run.
 pub fn simulate_watched(
     fabric: &Fabric,
     protocol: Protocol,
@@ -155,36 +156,36 @@ pub fn simulate_watched(
         .map(|(outcome, _)| outcome)
 }
 
-/// What to keep of a run beside its outcome.
+/// What to record of a run beside its outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Observe {
-    /// What each port does in intervals of this, or longer ones if there are many.
+    /// Record each port by intervals of this length, or longer ones if there are many.
     pub every: Option<Duration>,
-    /// What becomes of so many packets, the first ones.
+    /// Trace the first so many packets.
     pub packets: Option<u32>,
     /// What links do from the first flow that starts at the first of these times or later to the
     /// first that starts at the second or later.
     pub span: Option<[Instant; 2]>,
-    /// Whether the run is over once every flow has ended that starts in `span`. Others may then be
-    /// under way; if none is left to start before, the run has no result.
+    /// End the run once every flow that starts in `span` has ended. Others may then be under way;
+    /// if none is left to start before, the run has no result.
     pub until_span_ended: bool,
 }
 
-/// What was kept of a run.
+/// What was recorded of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Observed {
-    /// What came of it.
+    /// Its outcome.
     pub outcome: Outcome,
-    /// If it was wanted.
+    /// The ports by interval, if requested.
     pub ports: Option<PortSeries>,
-    /// If it was wanted.
+    /// The traced packets, if requested.
     pub trace: Option<Trace>,
 }
 
-/// As [`simulate_watched`], with more than the outcome.
+/// As [`simulate_watched`]; also returns what `observe` requests.
 ///
 /// # Errors
-/// As [`simulate_watched`], and if intervals are no time.
+/// As [`simulate_watched`], and if intervals are 0 ps long.
 pub fn simulate_observed(
     fabric: &Fabric,
     protocol: Protocol,
@@ -220,6 +221,7 @@ pub fn simulate_observed(
     })
 }
 
+/// The order of simultaneous events that `protocol` needs.
 const fn order(protocol: Protocol) -> Order {
     match protocol {
         Protocol::AsPublished2016(_) => Order::Heap,
@@ -227,6 +229,7 @@ const fn order(protocol: Protocol) -> Order {
     }
 }
 
+/// Runs `watched` with the ends of `protocol`.
 fn run_protocol(
     watched: Watched<'_, '_>,
     fabric: &Fabric,
@@ -236,7 +239,7 @@ fn run_protocol(
     protocol.run(fabric, flows, watched)
 }
 
-/// A network, and who looks on.
+/// A network with its observers.
 struct Watched<'a, 'w> {
     net: Net<'a>,
     watch: Watch<'w>,
@@ -252,6 +255,7 @@ impl Run for Watched<'_, '_> {
     }
 }
 
+/// Takes events until all awaited flows have ended.
 fn run<T: Ends>(watched: Watched<'_, '_>, mut transport: T) -> Result<(Outcome, Looker), SimError> {
     let Watched { mut net, watch, requests, span } = watched;
     let mut marks = Marks { times: span, seen: Vec::new() };
@@ -322,14 +326,14 @@ fn run<T: Ends>(watched: Watched<'_, '_>, mut transport: T) -> Result<(Outcome, 
     Ok((outcome, looker))
 }
 
-/// What ports had sent when a span of time began, and when it ended.
+/// What ports had sent at the two ends of a span of time.
 struct Marks {
     times: Option<[Instant; 2]>,
     seen: Vec<(Instant, Vec<u64>)>,
 }
 
 impl Marks {
-    /// A flow starts.
+    /// Called at each start of a flow: records the counters if an end of the span has come.
     #[inline]
     fn look(&mut self, net: &Net<'_>) {
         if let Some(times) = self.times
@@ -339,13 +343,14 @@ impl Marks {
         }
     }
 
+    /// Records what each port has sent so far.
     #[cold]
     fn take(&mut self, net: &Net<'_>) {
         let sent = net.port_stats().iter().map(|port| port.sent_bytes).collect();
         self.seen.push((net.now(), sent));
     }
 
-    /// The run has ended.
+    /// The span at the end of the run; `None` if none was requested or it has not begun.
     fn finish(mut self, net: &Net<'_>) -> Option<Span> {
         if self.times.is_some() && self.seen.len() == 1 {
             self.take(net);
@@ -356,7 +361,7 @@ impl Marks {
     }
 }
 
-/// A flow begins: with its reader's request, if it has a reader.
+/// Begins a flow: a read with its reader's request, any other with its sender.
 fn begin<T: Ends>(net: &mut Net<'_>, asking: &mut Asking, transport: &mut T, flow: u32) {
     net.progress_at = net.now();
     match net.flow(flow).exchange {
@@ -365,7 +370,7 @@ fn begin<T: Ends>(net: &mut Net<'_>, asking: &mut Asking, transport: &mut T, flo
     }
 }
 
-/// A packet has come to a host.
+/// Delivers a packet to a host: requests of readers to `asking`, all others to the transport.
 #[inline]
 fn arrive<T: Ends>(
     net: &mut Net<'_>,
@@ -395,7 +400,7 @@ fn serve_called<T: Ends>(net: &mut Net<'_>, transport: &mut T) {
     net.all_served();
 }
 
-/// Lets `port` send its next packet, which may still be with the transport.
+/// Lets `port` send its next packet, after the transport has queued one if it has any.
 #[inline]
 fn serve<T: Ends>(net: &mut Net<'_>, transport: &mut T, port: u32) {
     while net.is_awaited(port) {
@@ -404,7 +409,7 @@ fn serve<T: Ends>(net: &mut Net<'_>, transport: &mut T, port: u32) {
     net.serve(port);
 }
 
-/// Gives a run up in which nothing moves on, or that is stopped.
+/// Returns an error if no flow progresses any more or `watch` stops the run.
 fn look(net: &Net<'_>, event_count: u64, watch: Watch<'_>) -> Result<(), SimError> {
     if net.now().saturating_since(net.progress_at) > PATIENCE {
         return Err(SimError::Livelock { at: net.progress_at, for_long: PATIENCE });

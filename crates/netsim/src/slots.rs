@@ -1,9 +1,9 @@
-//! State of flows that are under way, kept only as long as they are.
+//! State of flows, stored only while they are under way.
 
 /// Marks a flow that has no slot.
 const NONE: u32 = u32::MAX;
 
-/// A table of `T` by flow, whose slots are used again.
+/// A table of `T` by flow, whose slots are reused.
 #[derive(Debug)]
 pub(crate) struct Slots<T> {
     /// By flow.
@@ -17,7 +17,8 @@ impl<T> Slots<T> {
         Self { places: vec![NONE; flows], slots: Vec::new(), free: Vec::new() }
     }
 
-    /// Takes a slot for `flow`. `make` gets what its last user left, for its memory.
+    /// Allocates a slot for `flow`. `make` gets the state of the slot's last user, to reuse its
+    /// memory.
     pub(crate) fn open(&mut self, flow: u32, make: impl FnOnce(Option<T>) -> T)
     where
         T: Default,
@@ -33,7 +34,7 @@ impl<T> Slots<T> {
         self.places[flow as usize] = place;
     }
 
-    /// Gives the slot of `flow` up.
+    /// Frees the slot of `flow`.
     pub(crate) fn close(&mut self, flow: u32) {
         let place = std::mem::replace(&mut self.places[flow as usize], NONE);
         if place != NONE {
@@ -52,7 +53,7 @@ impl<T> Slots<T> {
     }
 }
 
-/// Which packets of a flow there are.
+/// The set of packets of a flow that have arrived.
 #[derive(Debug, Default)]
 pub(crate) struct Held {
     bits: Vec<u64>,
@@ -62,14 +63,14 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Nothing of `packets`, in the memory of `self`.
+    /// An empty set for `packets` packets, in the memory of `self`.
     pub(crate) fn reset(mut self, packets: u32) -> Self {
         self.bits.clear();
         self.bits.resize(packets.div_ceil(64) as usize, 0);
         Self { bits: self.bits, count: 0, until: 0 }
     }
 
-    /// Packets there are.
+    /// How many packets are in the set.
     pub(crate) const fn count(&self) -> u32 {
         self.count
     }
@@ -79,17 +80,18 @@ impl Held {
         self.until
     }
 
-    /// Packets there are beyond the first that is missing.
+    /// How many packets are in the set beyond the first that is missing.
     pub(crate) const fn beyond(&self) -> u32 {
         self.count - self.until
     }
 
+    /// Whether packet `number` is in the set.
     #[inline]
     pub(crate) fn has(&self, number: u32) -> bool {
         self.bits.get(number as usize / 64).is_some_and(|word| word >> (number % 64) & 1 == 1)
     }
 
-    /// Takes a packet in; whether it is new.
+    /// Adds a packet. Returns whether it is new.
     #[inline]
     pub(crate) fn take(&mut self, number: u32) -> bool {
         let Some(word) = self.bits.get_mut(number as usize / 64) else { return false };
@@ -105,7 +107,7 @@ impl Held {
         true
     }
 
-    /// Moves `until` past what there is.
+    /// Moves `until` to the first packet that is missing.
     fn skip(&mut self) {
         while let Some(word) = self.bits.get(self.until as usize / 64) {
             let rest = word >> (self.until % 64);

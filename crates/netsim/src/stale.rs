@@ -5,12 +5,12 @@
 //! library's allocator: the last few pieces that were freed, then a list of all others, which is
 //! given up when something large is allocated. DCTCP's windows hang on it.
 
-/// Pieces that are used again before any other.
+/// Pieces of memory that the allocator reuses before any other.
 const CACHED: usize = 7;
 /// Packets of a flow at which the set of received packets grew to a kilobyte or more.
 const GROWTHS: [u32; 9] = [60, 128, 258, 542, 1110, 2358, 5088, 10_274, 20_754];
 
-/// The marks in memory that is free.
+/// The marks in freed memory.
 #[derive(Debug, Default)]
 pub(crate) struct StaleMarks {
     cached: Vec<bool>,
@@ -18,7 +18,7 @@ pub(crate) struct StaleMarks {
 }
 
 impl StaleMarks {
-    /// The mark of a new packet.
+    /// Removes and returns the mark that a new packet inherits.
     pub(crate) fn take(&mut self) -> bool {
         if let Some(mark) = self.cached.pop() {
             return mark;
@@ -32,7 +32,7 @@ impl StaleMarks {
         mark.unwrap_or(false)
     }
 
-    /// A packet is freed.
+    /// Stores the mark of a freed packet.
     pub(crate) fn give(&mut self, mark: bool) {
         if self.cached.len() < CACHED {
             self.cached.push(mark);
@@ -41,7 +41,7 @@ impl StaleMarks {
         }
     }
 
-    /// A flow has received `count` different packets.
+    /// Drops the listed pieces when a flow that has received `count` packets makes its set grow.
     pub(crate) fn grown(&mut self, count: u32) {
         if GROWTHS.contains(&count) {
             self.listed.clear();

@@ -1,4 +1,4 @@
-//! What a run says about its flows: slowdowns by size, goodput, drops.
+//! Summary of a run's flows: slowdowns by size, goodput, drops.
 
 use measure::Duration;
 
@@ -7,10 +7,10 @@ use crate::flow::{Exchange, Flow, FlowRecord};
 use crate::ideal::Ideal;
 use crate::sim::Outcome;
 
-/// How long flows took against how long they take alone.
+/// Completion times of flows over those of the same flows alone.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Slowdown {
-    /// Flows.
+    /// How many flows.
     pub count: usize,
     /// The mean.
     pub mean: f64,
@@ -22,7 +22,7 @@ pub struct Slowdown {
     pub p999: f64,
 }
 
-/// Slowdowns of flows of some sizes.
+/// Slowdowns of the flows of a range of sizes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bin {
     /// Flows of more bytes than this,
@@ -33,25 +33,25 @@ pub struct Bin {
     pub slowdown: Slowdown,
 }
 
-/// What is told of a run.
+/// Summary of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
-    /// Of all flows.
+    /// Slowdown of all flows.
     pub slowdown: Slowdown,
-    /// By size; sizes that no flow has are left out.
+    /// Slowdown by size; sizes without flows are left out.
     pub bins: Vec<Bin>,
     /// Payload in bits per second, from the first start to the last end.
     pub goodput: f64,
     /// Packets dropped.
     pub dropped_packets: u64,
-    /// Data packets sent for each that was needed.
+    /// Data packets sent per packet that was needed.
     pub inflation: f64,
 }
 
-/// Where bins end: a packet or two, pages, and tens.
+/// Upper ends of the bins: a packet or two, pages, and powers of ten.
 const BIN_ENDS: [u64; 7] = [4_096, 10_240, 102_400, 1 << 20, 10 << 20, 100 << 20, u64::MAX];
 
-/// The end that counts.
+/// When a one-way flow counts as ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     /// The receiver has every byte.
@@ -61,7 +61,7 @@ pub enum End {
 }
 
 impl End {
-    /// What ends `flow`: of what is read and written its exchange says it.
+    /// The end of `flow`: that of its exchange, or `self` if it is one-way.
     #[must_use]
     pub const fn of(self, flow: &Flow) -> Self {
         match flow.exchange {
@@ -71,7 +71,7 @@ impl End {
         }
     }
 
-    /// How long `flow` took, if it has ended.
+    /// The completion time of `flow`; `None` if it has not ended.
     #[must_use]
     pub fn took(self, flow: &Flow, record: &FlowRecord) -> Option<Duration> {
         let ended = match self.of(flow) {
@@ -81,7 +81,7 @@ impl End {
         ended.map(|ended| ended.saturating_since(flow.start))
     }
 
-    /// How long it would take alone.
+    /// The completion time of `flow` alone in the network.
     ///
     /// # Panics
     /// If the flow names no hosts of the fabric.
@@ -95,7 +95,7 @@ impl End {
 }
 
 impl Summary {
-    /// Sums a complete outcome up; flows that did not end are left out.
+    /// Summarises an outcome; flows that did not end have no slowdown.
     #[must_use]
     pub fn new(fabric: &Fabric, flows: &[Flow], outcome: &Outcome, end: End) -> Self {
         let ideal = Ideal::new(fabric);
@@ -136,6 +136,7 @@ impl Summary {
 }
 
 impl Slowdown {
+    /// Sorts the slowdowns of flows and takes their mean and quantiles; NaN of none.
     fn of(mut slowdowns: Vec<f64>) -> Self {
         slowdowns.sort_by(f64::total_cmp);
         let count = slowdowns.len();

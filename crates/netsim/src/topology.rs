@@ -1,4 +1,4 @@
-//! Who is connected to whom: hosts, switches, links, and the shortest ways between hosts.
+//! Hosts, switches, the links between them, and the shortest ways between hosts.
 //!
 //! A link is one direction of a cable and belongs to the port that sends on it, so links and
 //! ports have the same index. Link `h` is the one host `h` sends on.
@@ -21,17 +21,17 @@ pub enum Node {
 /// One direction of a cable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Link {
-    /// Who sends on it.
+    /// The sender.
     pub from: Node,
-    /// Who receives from it.
+    /// The receiver.
     pub to: Node,
-    /// How fast it serialises.
+    /// Bit rate.
     pub rate: BitsPerSec,
-    /// Propagation, and the switching of whoever receives.
+    /// Propagation delay, and the receiver's switching delay.
     pub delay: Duration,
 }
 
-/// The ports that lead on from a switch to a destination, all as short.
+/// The ports of a switch from which a destination is reached by a shortest way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Group {
     pub(crate) first: u32,
@@ -43,16 +43,16 @@ pub(crate) struct Group {
 pub struct Topology {
     links: Vec<Link>,
     host_count: u32,
-    /// A host beyond the others that schedules them.
+    /// A host beyond the others that schedules them (Fastpass).
     arbiter: Option<u32>,
     switch_count: u32,
-    /// The switch each host is at.
+    /// The switch of each host.
     edge: Vec<u32>,
     /// The port of that switch which leads to the host.
     last: Vec<u32>,
-    /// By switch and the switch of the destination.
+    /// By switch, then by the switch of the destination.
     groups: Vec<Group>,
-    /// What groups are ranges of.
+    /// Ports of all groups; a group is a range of these.
     ports: Vec<u32>,
 }
 
@@ -89,7 +89,7 @@ impl LeafSpine {
 }
 
 impl Topology {
-    /// A network of these links.
+    /// A network of `links`.
     ///
     /// # Errors
     /// If a host has not exactly one link each way, both with the same switch, or cannot reach
@@ -124,7 +124,7 @@ impl Topology {
         Ok(topology)
     }
 
-    /// Hosts on one switch.
+    /// A network of `hosts` hosts on one switch.
     ///
     /// # Errors
     /// If there are fewer than two hosts.
@@ -144,7 +144,7 @@ impl Topology {
         Self::new(leaf_spine_links(shape))
     }
 
-    /// The same network with one more host at `switch`, which no flow can name: an arbiter.
+    /// The same network with an arbiter: one more host at `switch`, which no flow can name.
     ///
     /// # Errors
     /// If there is no such switch.
@@ -164,7 +164,7 @@ impl Topology {
         Ok(Self { host_count: arbiter, arbiter: Some(arbiter), ..with })
     }
 
-    /// The same network with an arbiter beside the first host and connected like it.
+    /// The same network with an arbiter at the first host's switch, connected like that host.
     pub(crate) fn with_arbiter_as_host(self) -> Result<Self, SimError> {
         let Link { rate, delay, .. } = self.links[0];
         let back = self.links[self.last[0] as usize].delay;
@@ -199,13 +199,13 @@ impl Topology {
         Self::new(links)
     }
 
-    /// Hosts, numbered from 0.
+    /// How many hosts there are; they are numbered from 0.
     #[must_use]
     pub const fn host_count(&self) -> u32 {
         self.host_count
     }
 
-    /// The host that schedules the others, if there is one.
+    /// The host that schedules the others; `None` without an arbiter.
     #[must_use]
     pub const fn arbiter(&self) -> Option<u32> {
         self.arbiter
@@ -217,7 +217,7 @@ impl Topology {
         &self.links
     }
 
-    /// The links from `src` to `dst`, of several ways the first.
+    /// The links from `src` to `dst` on the first of the shortest ways.
     ///
     /// # Panics
     /// If one of them is not a host.
@@ -231,7 +231,7 @@ impl Topology {
         path
     }
 
-    /// Ways from `src` to `dst`, as packets name them.
+    /// How many shortest ways lead from `src` to `dst`; packets name them from 0.
     pub(crate) fn way_count(&self, src: u32, dst: u32) -> u16 {
         let mut count = 1_u32;
         let mut link = self.links[src as usize];
@@ -243,7 +243,7 @@ impl Topology {
         u16::try_from(count).unwrap_or(u16::MAX).min(u16::MAX - 1)
     }
 
-    /// The ports from `switch` to `dst`.
+    /// The ports of `switch` from which `dst` is reached by a shortest way.
     #[inline]
     pub(crate) fn ways(&self, switch: u32, dst: u32) -> Group {
         let edge = self.edge[dst as usize];
@@ -253,12 +253,12 @@ impl Topology {
         self.groups[(switch * self.switch_count + edge) as usize]
     }
 
-    /// Switches.
+    /// How many switches there are.
     pub(crate) const fn switch_count(&self) -> u32 {
         self.switch_count
     }
 
-    /// The port that is number `choice` of a group.
+    /// The port at place `choice` of `group`.
     #[inline]
     pub(crate) fn port(&self, group: Group, choice: u32) -> u32 {
         if group.first & DIRECT != 0 {
@@ -267,7 +267,7 @@ impl Topology {
         self.ports[(group.first + choice) as usize]
     }
 
-    /// Fills `groups`: breadth first from each switch that has hosts.
+    /// Fills `groups`, by a breadth-first search from each switch that has hosts.
     fn find_ways(&mut self) -> Result<(), SimError> {
         let switches = self.switch_count as usize;
         let mut incoming = vec![Vec::new(); switches];
@@ -284,7 +284,7 @@ impl Topology {
             let distance = distances(&incoming, edge);
             let mut ways = vec![Vec::new(); switches];
             for (to, links) in incoming.iter().enumerate() {
-                // None from where there is no way.
+                // `u32::MAX`, which has no successor, where there is no way.
                 let Some(next) = distance[to].checked_add(1) else { continue };
                 for &(port, from) in links {
                     if distance[from as usize] == next {
@@ -310,11 +310,12 @@ impl Topology {
 /// Marks a group that is one port and not a range.
 const DIRECT: u32 = 1 << 31;
 
+/// The `u32` of an index of ports.
 fn from_u32(index: usize) -> u32 {
     u32::try_from(index).expect("a network has fewer than 2³¹ ports")
 }
 
-/// Links from each switch to `edge`.
+/// The number of links from each switch to `edge`; `u32::MAX` where there is no way.
 fn distances(incoming: &[Vec<(u32, u32)>], edge: u32) -> Vec<u32> {
     let mut distance = vec![u32::MAX; incoming.len()];
     distance[edge as usize] = 0;
@@ -330,7 +331,7 @@ fn distances(incoming: &[Vec<(u32, u32)>], edge: u32) -> Vec<u32> {
     distance
 }
 
-/// The switch of each host, and the port that leads from there to the host.
+/// The switch of each host, and the port that leads from that switch to the host.
 fn attach(links: &[Link], host_count: u32) -> Result<(Vec<u32>, Vec<u32>), SimError> {
     if host_count < 2 {
         return Err(SimError::Hosts { count: host_count });
@@ -363,6 +364,7 @@ fn attach(links: &[Link], host_count: u32) -> Result<(Vec<u32>, Vec<u32>), SimEr
     Ok(attached)
 }
 
+/// The links of a leaf–spine network.
 fn leaf_spine_links(shape: &LeafSpine) -> Vec<Link> {
     let [up, across, down, out] = shape.delays;
     let mut links = Vec::new();
@@ -379,7 +381,7 @@ fn leaf_spine_links(shape: &LeafSpine) -> Vec<Link> {
     links
 }
 
-/// A cable, with its delays there and back.
+/// Adds a cable: a link each way, with delays there and back.
 fn connect(links: &mut Vec<Link>, one: Node, other: Node, rate: BitsPerSec, delays: [Duration; 2]) {
     links.push(Link { from: one, to: other, rate, delay: delays[0] });
     links.push(Link { from: other, to: one, rate, delay: delays[1] });

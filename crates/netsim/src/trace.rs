@@ -1,4 +1,4 @@
-//! Packets one by one: where each came, how long it waited, and what became of it.
+//! Traces of packets: each port on the way, the wait there, and what became of the packet.
 
 use measure::Instant;
 
@@ -7,13 +7,13 @@ use crate::packet::{Kind, Packet};
 /// A packet as it was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TracedPacket {
-    /// Whose it is.
+    /// Its flow.
     pub flow: u32,
     /// What it was for.
     pub kind: Kind,
-    /// Of data, which packet of its flow; of others between the ends of the transport.
+    /// Of data, the number within the flow; of other packets, up to the transport.
     pub number: u32,
-    /// The smallest goes first, where queues look at it.
+    /// The lowest is sent first, where queues look at it.
     pub priority: u32,
     /// The host that sent it.
     pub src: u32,
@@ -21,24 +21,24 @@ pub struct TracedPacket {
     pub dst: u32,
     /// On the wire, header included.
     pub bytes: u32,
-    /// When its host's port had it.
+    /// When it reached its host's port.
     pub sent: Instant,
 }
 
 /// A packet at a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hop {
-    /// By its place among the packets.
+    /// Index among the traced packets.
     pub packet: u32,
     /// The port, and the link it sends on.
     pub link: u32,
-    /// When the packet came.
+    /// When the packet reached the port.
     pub came: Instant,
     /// What became of it.
     pub fate: Fate,
-    /// What it was by then: data may have become a header.
+    /// The kind at that time: data may have become a header.
     pub kind: Kind,
-    /// On the wire, by then.
+    /// Bytes on the wire at that time.
     pub bytes: u32,
     /// Whether it had been marked.
     pub is_marked: bool,
@@ -61,26 +61,26 @@ pub enum Fate {
     },
 }
 
-/// What became of the first packets of a run.
+/// Traces of the first packets of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Trace {
-    /// In the order in which they were sent.
+    /// In order of sending.
     pub packets: Vec<TracedPacket>,
-    /// In the order in which they ended.
+    /// In the order in which they ended: with the arrival at the far end, or a drop.
     pub hops: Vec<Hop>,
-    /// Packets sent when there were as many as were wanted.
+    /// Packets sent after the last one traced.
     pub omitted_count: u64,
 }
 
 /// A packet that is under way.
 #[derive(Debug, Clone, Copy)]
 struct Under {
-    /// `None` if it is not followed.
+    /// The index in the trace; `None` if the packet is not traced.
     packet: Option<u32>,
     came: Instant,
 }
 
-/// A trace that grows.
+/// A trace under construction.
 #[derive(Debug)]
 pub(crate) struct Tracer {
     pub(crate) trace: Trace,
@@ -90,12 +90,12 @@ pub(crate) struct Tracer {
 }
 
 impl Tracer {
-    /// Follows the first `most` packets.
+    /// A tracer of the first `most` packets.
     pub(crate) fn new(most: u32) -> Self {
         Self { trace: Trace::default(), most, under: Vec::new() }
     }
 
-    /// `host` sends what is at `index`.
+    /// Starts the trace of the packet at `index`, which `host` sends.
     pub(crate) fn sent(&mut self, index: u32, held: &Packet, host: u32, now: Instant) {
         let number = u32::try_from(self.trace.packets.len()).unwrap_or(u32::MAX);
         let packet = (number < self.most).then_some(number);
@@ -120,18 +120,19 @@ impl Tracer {
         });
     }
 
-    /// It has crossed a link: when it left, and when it arrived.
+    /// Records that the packet at `index` has crossed `link`: when it left, and when it arrived.
     pub(crate) fn crossed(&mut self, index: u32, held: &Packet, link: u32, times: [Instant; 2]) {
         let [left, arrived] = times;
         self.hop(index, held, link, Fate::Crossed { left, arrived });
         self.under[index as usize].came = arrived;
     }
 
-    /// It was dropped.
+    /// Records that the packet at `index` was dropped at `link`'s port.
     pub(crate) fn dropped(&mut self, index: u32, held: &Packet, link: u32, at: Instant) {
         self.hop(index, held, link, Fate::Dropped { at });
     }
 
+    /// Adds a hop, if the packet is traced.
     fn hop(&mut self, index: u32, held: &Packet, link: u32, fate: Fate) {
         let Under { packet: Some(packet), came } = self.under[index as usize] else { return };
         let Packet { kind, bytes, is_marked, .. } = *held;

@@ -1,4 +1,4 @@
-//! Flows by pattern: who sends to whom, when, how much; the same for the same seed.
+//! Patterns of flows: who sends to whom, when, how much; a seed determines all of it.
 
 use measure::{BitsPerSec, Bytes, Duration, Instant};
 use workload::{Arrivals, Draw, Sizes, Spacing};
@@ -6,7 +6,7 @@ use workload::{Arrivals, Draw, Sizes, Spacing};
 use crate::error::SimError;
 use crate::flow::{Flow, Frame};
 
-/// Flows that arrive by chance at a load of the hosts' links.
+/// Flows with Poisson arrivals at a load of the hosts' links.
 #[derive(Debug, Clone)]
 pub struct Poisson<'a> {
     /// Hosts, each as likely to send, and each other as likely to receive.
@@ -15,22 +15,22 @@ pub struct Poisson<'a> {
     pub rate: BitsPerSec,
     /// Share of the links' time that data and its headers take, in percent.
     pub load_percent: u64,
-    /// What flows carry.
+    /// Distribution of sizes.
     pub sizes: &'a Sizes,
     /// How many flows.
     pub count: u32,
-    /// What is drawn.
+    /// Seed of all random choices.
     pub seed: u64,
 }
 
-/// Sizes that are drawn for a mean over flows.
+/// Sizes that are drawn to estimate a mean.
 const OVERHEAD_DRAWS: u32 = 10_000;
 
 impl Poisson<'_> {
-    /// The flows.
+    /// Draws the flows, in order of arrival.
     ///
     /// # Errors
-    /// If there are fewer than two hosts, or the load is nothing or all there is.
+    /// If there are fewer than two hosts, or the load is not from 1 to 99 %.
     pub fn flows(&self, frame: Frame) -> Result<Vec<Flow>, SimError> {
         if self.hosts < 2 {
             return Err(SimError::Hosts { count: self.hosts });
@@ -50,14 +50,14 @@ impl Poisson<'_> {
         Ok((0..self.count).map(flow).collect())
     }
 
-    /// How long a network that begins empty takes to be as full as it stays: within 3 % of what
-    /// waits.
+    /// How long a network that begins empty takes until its queues are within 3 % of their
+    /// stationary mean.
     ///
-    /// What a host's link has to do is near a Brownian motion that is reflected at nothing. With
-    /// times of transfer S and load ρ it loses (1 - ρ) a second with a variance of `ρE[S²]/E[S]`,
-    /// and of what waits in the end 2.5 % are missing after 3 times the variance by the square of
-    /// the loss (Abate and Whitt 1987, Transient behavior of regulated Brownian motion, I). The
-    /// largest flow is under way for another S/(1 - ρ).
+    /// The work of a host's link is close to a reflected Brownian motion. With times of transfer S
+    /// and load ρ the drift is -(1 - ρ) and the variance `ρE[S²]/E[S]` per second, and 2.5 % of the
+    /// mean are missing after 3 times the variance over the squared drift (Abate and Whitt 1987,
+    /// Transient behavior of regulated Brownian motion, I). The largest flow is under way for
+    /// another S/(1 - ρ).
     #[must_use]
     pub fn filling(&self, frame: Frame) -> Duration {
         let load = self.load_percent as f64 / 100.0;
@@ -66,14 +66,14 @@ impl Poisson<'_> {
         picoseconds(3.0 * ps) + self.clearing(frame)
     }
 
-    /// How long the largest flow is under way, if it has what others leave of its links.
+    /// How long the largest flow is under way if it gets all the rate that other flows leave.
     #[must_use]
     pub fn clearing(&self, frame: Frame) -> Duration {
         let left = 1.0 - self.load_percent as f64 / 100.0;
         picoseconds(self.sizes.largest() / left * self.byte_ps(frame))
     }
 
-    /// What flows have on the wire, and what [`Poisson::gap`] takes it for, which has every packet
+    /// Bytes of flows on the wire over those that [`Poisson::gap`] assumes, which has every packet
     /// full: above 1 where flows do not fill their packets, or have `also` bytes more on the wire.
     #[must_use]
     pub fn overhead(&self, frame: Frame, also: u32) -> f64 {
@@ -89,13 +89,13 @@ impl Poisson<'_> {
         wire / payload * f64::from(frame.payload) / f64::from(frame.full())
     }
 
-    /// How long a host's link takes for a byte of a flow, with its share of headers.
+    /// How long a byte of payload and its share of headers occupy a host's link, in picoseconds.
     fn byte_ps(&self, frame: Frame) -> f64 {
         let inflation = f64::from(frame.full()) / f64::from(frame.payload);
         8e12 * inflation / self.rate.get() as f64
     }
 
-    /// Between flows of all hosts together, on average.
+    /// The mean time between the starts of flows, over all hosts together.
     #[must_use]
     pub fn gap(&self, frame: Frame) -> Duration {
         let inflation = f64::from(frame.full()) / f64::from(frame.payload);
@@ -119,7 +119,7 @@ pub fn permutation(hosts: u32, bytes: u64, seed: u64) -> Result<Vec<Flow>, SimEr
     if hosts < 2 {
         return Err(SimError::Hosts { count: hosts });
     }
-    // Sattolo: a random cycle through all, so none sends to itself.
+    // Sattolo's algorithm: a random cycle through all hosts, so none sends to itself.
     let mut draw = Draw::new(seed);
     let mut order: Vec<u32> = (0..hosts).collect();
     for last in (1..hosts).rev() {
@@ -132,7 +132,7 @@ pub fn permutation(hosts: u32, bytes: u64, seed: u64) -> Result<Vec<Flow>, SimEr
 /// `senders` hosts send `bytes` each to `receiver` at once.
 ///
 /// # Errors
-/// If there are not so many others.
+/// If `senders` is not below `hosts`.
 pub fn incast(hosts: u32, receiver: u32, senders: u32, bytes: u64) -> Result<Vec<Flow>, SimError> {
     if senders >= hosts {
         return Err(SimError::NoHost { flow: hosts - 1, host: hosts, count: hosts });
@@ -157,11 +157,11 @@ pub fn all_to_all(hosts: u32, bytes: u64) -> Result<Vec<Flow>, SimError> {
     Ok((0..hosts).flat_map(|src| (1..hosts).map(move |step| flow(src, step))).collect())
 }
 
-/// Bursts of `flows` flows like `each`, again and again, that take the link `on_percent` of its
-/// time.
+/// Bursts of `flows` flows like `each`, `repeats` times, that occupy the link for `on_percent` of
+/// the time.
 ///
 /// # Errors
-/// If the share is nothing or more than all.
+/// If `on_percent` is not from 1 to 100.
 pub fn bursts(
     flows: u32,
     each: &Flow,
@@ -179,6 +179,7 @@ pub fn bursts(
     Ok((0..repeats).flat_map(burst).collect())
 }
 
+/// A duration of `ps` picoseconds.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -188,6 +189,7 @@ const fn picoseconds(ps: f64) -> Duration {
     Duration::from_ps(ps as u64)
 }
 
+/// A random number below `bound`.
 fn below(draw: &mut Draw, bound: u32) -> u32 {
     u32::try_from(draw.below(u64::from(bound))).unwrap_or(0)
 }

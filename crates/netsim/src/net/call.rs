@@ -1,7 +1,7 @@
 //! Which ports are to be served, now or when they are free.
 //!
-//! A port is called when something comes to wait there, or when its host's transport says that it
-//! has something: then the transport is asked for a packet when the link is free, and not before.
+//! A port is called when a packet is queued there, or when its host's transport awaits the link:
+//! then the transport is asked for a packet when the link is free, and not before.
 
 use measure::Instant;
 
@@ -9,27 +9,27 @@ use super::Net;
 use crate::event::{Order, SERVE, What};
 
 impl Net<'_> {
-    /// The transport has something to send from `host` when the link is free.
+    /// Registers that the transport has something to send from `host` when the link is free.
     #[inline]
     pub(crate) fn await_link(&mut self, host: u32) {
         self.ports[host as usize].is_awaited = true;
         self.call(host);
     }
 
-    /// The transport has no more for `host`.
+    /// Registers that the transport has no more to send from `host`.
     #[inline]
     pub(crate) fn leave_link(&mut self, host: u32) {
         self.ports[host as usize].is_awaited = false;
     }
 
-    /// Whether a port that is to be served has nothing but what its transport may have.
+    /// Whether a port has an empty queue and its host's transport has something to send.
     #[inline]
     pub(crate) fn is_awaited(&self, port: u32) -> bool {
         let port = &self.ports[port as usize];
         port.is_awaited && port.queue.is_empty()
     }
 
-    /// Lets a port be served when it is free.
+    /// Has a port served as soon as it is free; nothing if that is due already.
     #[inline]
     pub(super) fn call(&mut self, index: u32) {
         let port = &mut self.ports[index as usize];
@@ -48,25 +48,25 @@ impl Net<'_> {
         }
     }
 
-    /// Whether a port was called at this instant and has not been served.
+    /// Whether ports were called at this instant and have not been served.
     #[inline]
     pub(crate) const fn has_called(&self) -> bool {
         !self.called.is_empty()
     }
 
-    /// Whether ports must be served before an event of `at` and `phase`.
+    /// Whether called ports must be served before an event of `at` and `phase`.
     #[inline]
     pub(crate) fn must_serve(&self, at: Instant, phase: u8) -> bool {
         self.has_called() && (at > self.now || phase >= SERVE)
     }
 
-    /// Of the ports that were called at this instant the one that is number `place`.
+    /// The port that was called as number `place` at this instant; `None` beyond the last.
     #[inline]
     pub(crate) fn called(&self, place: usize) -> Option<u32> {
         self.called.get(place).copied()
     }
 
-    /// The ports that were called have been served.
+    /// Forgets the called ports once all have been served.
     #[inline]
     pub(crate) fn all_served(&mut self) {
         self.called.clear();

@@ -1,19 +1,19 @@
-//! Who looks on: what is kept of a run beside its outcome.
+//! Observers: what is recorded of a run beside its outcome.
 //!
-//! Where nobody does, an event costs one branch for it, and a packet none: the sender's branch is
-//! the one that `Order::Heap` needs anyway, and dropping is rare.
+//! Without an observer an event costs one branch, and a packet none: the branch in `send` is the
+//! one that `Order::Heap` needs anyway, and drops are rare.
 
 use super::sample::Sampler;
 use super::series::Keeper;
 use crate::trace::Tracer;
 
-/// See the module's description.
+/// The observers of a run; see the module.
 #[derive(Debug, Default)]
 pub(crate) struct Looker {
-    /// One queue at every sample.
+    /// Samples one queue.
     pub(crate) sampler: Option<Sampler>,
-    /// All ports by interval.
+    /// Records all ports by interval.
     pub(crate) keeper: Option<Keeper>,
-    /// Packets one by one.
+    /// Records packets one by one.
     pub(crate) tracer: Option<Tracer>,
 }

@@ -1,4 +1,4 @@
-//! The network under the eyes of a [`Looker`].
+//! How the network reports to the observers of a `Looker`.
 
 use measure::Instant;
 
@@ -7,14 +7,14 @@ use super::look::Looker;
 use crate::event::{Order, What};
 
 impl Net<'_> {
-    /// From now on `looker` is told.
+    /// Reports to `looker` from now on.
     pub(crate) fn told_to(mut self, looker: Looker) -> Self {
         self.is_special |= looker.tracer.is_some();
         self.looker = Some(Box::new(looker));
         self
     }
 
-    /// `what` is about to happen.
+    /// Reports `what`, which is about to happen at `at`, to the observers, if there are any.
     #[inline]
     pub(crate) fn look(&mut self, at: Instant, what: Option<What>) {
         if self.looker.is_some() {
@@ -22,6 +22,7 @@ impl Net<'_> {
         }
     }
 
+    /// As `look`, where there are observers.
     #[cold]
     #[inline(never)]
     fn look_closely(&mut self, at: Instant, what: Option<What>) {
@@ -43,7 +44,7 @@ impl Net<'_> {
         tracer.crossed(packet, held, port, [left, at]);
     }
 
-    /// Nothing more will happen: what was seen.
+    /// Ends the last interval and returns the observers with their records.
     pub(crate) fn last_look(&mut self) -> Looker {
         let Some(mut looker) = self.looker.take() else { return Looker::default() };
         if let Some(keeper) = &mut looker.keeper {
@@ -52,7 +53,7 @@ impl Net<'_> {
         *looker
     }
 
-    /// As `send` ends where somebody looks on or `Order::Heap` has its events.
+    /// The last step of `send` where packets are traced or the order is `Order::Heap`.
     #[inline(never)]
     pub(super) fn send_special(&mut self, host: u32, index: u32) {
         if let Some(tracer) = self.looker.as_mut().and_then(|looker| looker.tracer.as_mut()) {
@@ -67,7 +68,7 @@ impl Net<'_> {
         }
     }
 
-    /// `packet` is about to be dropped at `port`.
+    /// Reports that `packet` is about to be dropped at `port`.
     #[cold]
     pub(super) fn look_at_drop(&mut self, port: u32, packet: u32) {
         if let Some(tracer) = self.looker.as_mut().and_then(|looker| looker.tracer.as_mut()) {

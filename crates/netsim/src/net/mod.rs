@@ -36,7 +36,7 @@ pub use sample::Samples;
 pub(crate) use series::Keeper;
 pub use series::{PortInterval, PortSeries};
 
-/// Bytes by where they are; only debug builds look at them.
+/// Bytes by where they are; only debug builds check the sum.
 #[derive(Debug, Default)]
 struct Ledger {
     sent: u64,
@@ -46,13 +46,13 @@ struct Ledger {
     flying: u64,
 }
 
-/// Packets that are lost on purpose.
+/// Packets that tests lose on purpose.
 #[cfg(test)]
 #[derive(Debug, Default)]
 pub(crate) struct Losses {
     /// Packets sent.
     pub(crate) sent: u64,
-    /// Those of them that are lost.
+    /// The numbers of those that are lost, by order of sending.
     pub(crate) numbers: Vec<u64>,
 }
 
@@ -65,30 +65,30 @@ pub(crate) struct Net<'a> {
     topology: &'a Topology,
     balance: Balance,
     now: Instant,
-    /// The same as `Order::Heap` sums it up.
+    /// `now` as `Order::Heap` sums it up, in seconds.
     now_sum: f64,
     pub(crate) events: Events,
     packets: Packets,
     ports: Vec<Port>,
-    /// Ports to be served before time goes on.
+    /// Ports to be served before the clock moves on.
     called: Vec<u32>,
-    /// Marks of freed packets, if those are passed on.
+    /// Marks of freed packets, if new packets inherit them.
     stale_marks: Option<StaleMarks>,
     order: Order,
     ledger: Ledger,
-    /// Flows that have finished or never will.
+    /// Flows that have finished or are stranded.
     pub(crate) ended_count: u32,
-    /// Flows that the run waits for: those that start in the time, or all of them.
+    /// The run waits for flows that start in this time; for all if `None`.
     awaited: Option<[Instant; 2]>,
-    /// How many of them have not ended.
+    /// How many awaited flows have not ended.
     pub(crate) left_count: u32,
     pub(crate) delivered_packets: u64,
-    /// The same, repeated ones not counted.
+    /// `delivered_packets` without duplicates.
     pub(crate) received_packets: u64,
-    /// When a flow last moved on.
+    /// When a flow last progressed.
     pub(crate) progress_at: Instant,
     looker: Option<Box<Looker>>,
-    /// Whether sending is more than to wait at a port.
+    /// Whether `send` does more than queue a packet.
     is_special: bool,
     #[cfg(test)]
     pub(crate) losses: Option<std::rc::Rc<std::cell::RefCell<Losses>>>,
@@ -147,6 +147,7 @@ impl<'a> Net<'a> {
         self.now
     }
 
+    /// Sets the clock to the time of the next event.
     #[inline]
     pub(crate) fn set_now(&mut self, now: Instant) {
         self.now = now;
@@ -155,6 +156,7 @@ impl<'a> Net<'a> {
         }
     }
 
+    /// The order of simultaneous events.
     pub(crate) const fn order(&self) -> Order {
         self.order
     }
@@ -167,7 +169,7 @@ impl<'a> Net<'a> {
         0..u32::try_from(self.flows.len()).unwrap_or(u32::MAX)
     }
 
-    /// The start of `flow` is to come.
+    /// Adds the event that starts `flow`; nothing for `None`.
     pub(crate) fn start_next(&mut self, flow: Option<&u32>) {
         if let Some(&flow) = flow {
             let start = self.flow(flow).start;
@@ -208,7 +210,7 @@ impl<'a> Net<'a> {
         }
     }
 
-    /// Sets a timer; `kind` orders timers of one instant.
+    /// Sets a timer for flow or host `of`; `kind` orders timers of one instant.
     pub(crate) fn timer(&mut self, at: Instant, kind: u8, of: u32) {
         self.add(
             at,
@@ -217,7 +219,7 @@ impl<'a> Net<'a> {
         );
     }
 
-    /// Adds an event, whose time is `sum` where sums decide.
+    /// Adds an event; under `Order::Heap` its time is `sum` seconds.
     fn add(&mut self, at: Instant, sum: f64, what: What) {
         match self.order {
             Order::Heap => self.events.add_published(at, sum, what),
@@ -225,30 +227,31 @@ impl<'a> Net<'a> {
         }
     }
 
-    /// How long `bytes` keep the link of `host`.
+    /// How long `bytes` occupy the link of `host`.
     pub(crate) fn host_time(&self, host: u32, bytes: u32) -> Duration {
         self.ports[host as usize].time(bytes)
     }
 
-    /// When the link of `host` will have sent what waits for it.
+    /// When the link of `host` will have sent what is queued for it.
     pub(crate) fn host_clear_at(&self, host: u32) -> Instant {
         let port = &self.ports[host as usize];
         let queued = u32::try_from(port.queued_bytes).unwrap_or(u32::MAX);
         port.free_at.max(self.now) + port.time(queued)
     }
 
-    /// Ways of packets from `src` to `dst`.
+    /// How many ways lead from `src` to `dst`.
     pub(crate) fn way_count(&self, src: u32, dst: u32) -> u16 {
         self.topology.way_count(src, dst)
     }
 
-    /// How long a full packet keeps each link.
+    /// How long a full packet occupies each link.
     pub(crate) fn packet_times(&self) -> impl Iterator<Item = Duration> {
         let full = self.frame.full();
         self.ports.iter().map(move |port| port.time(full))
     }
 
-    /// The links of a way from `src` to `dst`, and when a full packet comes to each.
+    /// Writes the links of a way from `src` to `dst` into `hops`, each with the time after which a
+    /// full packet reaches it.
     pub(crate) fn route(&self, src: u32, dst: u32, way: u16, hops: &mut Vec<(u32, Duration)>) {
         hops.clear();
         let (mut link, mut after, mut rest) = (src, Duration::ZERO, u32::from(way));
@@ -263,7 +266,7 @@ impl<'a> Net<'a> {
         }
     }
 
-    /// A flow moved on: its receiver has now `count` different packets.
+    /// Notes progress: a receiver now has `count` different packets of a flow.
     pub(crate) fn new_data(&mut self, count: u32) {
         self.progress_at = self.now;
         self.received_packets += 1;
@@ -272,7 +275,8 @@ impl<'a> Net<'a> {
         }
     }
 
-    /// A packet has reached the host at the far end of `port`'s link.
+    /// Removes `packet`, which has reached the host at the far end of `port`'s link. Returns the
+    /// host and the packet.
     #[inline]
     pub(crate) fn arrive(&mut self, port: u32, packet: u32) -> (u32, Packet) {
         let packet = self.packets.take(packet);
@@ -287,7 +291,8 @@ impl<'a> Net<'a> {
         (host, packet)
     }
 
-    /// A packet has reached the switch at the far end of `port`'s link and is queued there.
+    /// Queues `packet`, which has reached the switch at the far end of `port`'s link, at that
+    /// switch's next port.
     #[inline]
     pub(crate) fn pass(&mut self, port: u32, packet: u32) {
         let from = &mut self.ports[port as usize];
@@ -322,7 +327,7 @@ impl<'a> Net<'a> {
         self.enqueue(out, packet);
     }
 
-    /// Sends the next packet of `port`, if there is one.
+    /// Sends the next queued packet of a port, if there is one.
     #[inline]
     pub(crate) fn serve(&mut self, index: u32) {
         let port = &mut self.ports[index as usize];
@@ -344,7 +349,7 @@ impl<'a> Net<'a> {
         }
     }
 
-    /// Puts a packet on the link at `start`, when the link is free.
+    /// Puts a packet on the link of a port at `start`, from when the link is free.
     #[inline]
     fn transmit(&mut self, index: u32, packet: u32, start: Instant) {
         let bytes = self.packets.get(packet).bytes;
@@ -358,6 +363,8 @@ impl<'a> Net<'a> {
         self.events.add(there, arrival(port, index, packet));
     }
 
+    /// Queues a packet at a port, or trims it, or sends it at once if it is a header that nothing
+    /// can overtake.
     fn enqueue(&mut self, index: u32, packet: u32) {
         let port = &mut self.ports[index as usize];
         let held = self.packets.get(packet);
@@ -378,7 +385,8 @@ impl<'a> Net<'a> {
         self.admit(index, packet);
     }
 
-    /// Lets a packet wait at a port, and drops what is then too much.
+    /// Queues a packet at a port, marks it if its discipline says so, and drops what exceeds the
+    /// buffer.
     #[inline]
     fn admit(&mut self, index: u32, packet: u32) {
         let port = &mut self.ports[index as usize];
@@ -400,6 +408,7 @@ impl<'a> Net<'a> {
         self.call(index);
     }
 
+    /// Drops packets of a port until the queue fits its buffer. `latest` came last.
     #[cold]
     #[inline(never)]
     fn drop_excess(&mut self, index: u32, latest: u32) {
@@ -413,7 +422,7 @@ impl<'a> Net<'a> {
         }
     }
 
-    /// Drops a packet that does not wait anywhere.
+    /// Drops a packet that is in no queue.
     fn discard(&mut self, index: u32, packet: u32) {
         self.look_at_drop(index, packet);
         let victim = self.packets.take(packet);
@@ -427,25 +436,27 @@ impl<'a> Net<'a> {
         }
     }
 
-    /// Checks that bytes are conserved.
+    /// Checks, in a debug build, that bytes are conserved.
     pub(crate) fn check(&self) {
         let Ledger { sent, delivered, dropped, queued, flying } = self.ledger;
         debug_assert_eq!(sent, delivered + dropped + queued + flying, "bytes are conserved");
     }
 
+    /// The counters of all ports, by link.
     pub(crate) fn port_stats(&self) -> Vec<PortStats> {
         self.ports.iter().map(|port| port.stats).collect()
     }
 }
 
-/// Ways of sprayed packets before they begin again; a power of two, as most choices are.
+/// Sprayed packets of a link before its round robin starts again; a power of two, as most choices
+/// are.
 const WAYS: u32 = 1 << 15;
 const _: () = assert!(WAYS <= ANY_WAY as u32, "a sprayed packet has a way");
 
-/// Where the clock of `Order::Heap` begins.
+/// Where the floating-point clock of `Order::Heap` begins.
 const EPOCH: Duration = Duration::from_ms(1_000);
 
-/// What happens when `packet` has crossed the link of `port`.
+/// The event at the end of the link of `port`: `packet` reaches a host or a switch.
 const fn arrival(port: &Port, index: u32, packet: u32) -> What {
     match port.to {
         Node::Host(_) => What::Arrive { port: index, packet },
@@ -453,7 +464,7 @@ const fn arrival(port: &Port, index: u32, packet: u32) -> What {
     }
 }
 
-/// Spreads flows over ways; each direction and each switch differently.
+/// Spreads flows over ways, differently for each direction and each switch.
 fn hash(flow: u32, dst: u32, switch: u32) -> u32 {
     let mut bits = u64::from(flow) << 32 | u64::from(dst);
     bits ^= u64::from(switch).wrapping_mul(0x9e37_79b9_7f4a_7c15);

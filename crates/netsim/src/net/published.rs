@@ -1,4 +1,4 @@
-//! What only the variant as-published-2016 asks of the network: its sums, its events, its marks.
+//! What only the variant as-published-2016 needs of the network: its sums, its events, its marks.
 
 use measure::Duration;
 
@@ -8,30 +8,30 @@ use crate::moment::{Moment, seconds};
 use crate::packet::{Kind, Packet};
 
 impl Net<'_> {
-    /// A packet that was sent comes to wait at its host's port.
+    /// Queues a packet that was sent at its host's port.
     pub(crate) fn queue(&mut self, port: u32, packet: u32) {
         self.ledger.flying -= u64::from(self.packets.get(packet).bytes);
         self.enqueue(port, packet);
     }
 
-    /// Now.
+    /// The current time, with its floating-point sum.
     pub(crate) const fn moment(&self) -> Moment {
         Moment { at: self.now, sum: self.now_sum }
     }
 
-    /// Sets a timer for `moment`, which may have passed if the order is the heap's.
+    /// Sets a timer for `moment`; under `Order::Heap` that may have passed.
     pub(crate) fn timer_at(&mut self, moment: Moment, timer: Timer) {
         self.add(moment.at, moment.sum, What::Timer(timer));
     }
 
-    /// Sets a timer for a picosecond after `moment`.
+    /// Sets a timer for one picosecond after `moment`.
     pub(crate) fn timer_past(&mut self, moment: Moment, timer: Timer) {
         const PAST: Duration = Duration::from_ps(1);
         let Moment { at, sum } = moment.after(PAST, 1);
         self.add(at, sum, What::Timer(timer));
     }
 
-    /// Sets a timer for a picosecond after everything that waits at `host` will be sent.
+    /// Sets a timer for one picosecond after all that is queued at `host` will have been sent.
     pub(crate) fn timer_past_queue(&mut self, host: u32, timer: Timer) {
         let port = &self.ports[host as usize];
         let queued = u32::try_from(port.queued_bytes).unwrap_or(u32::MAX);
@@ -42,12 +42,12 @@ impl Net<'_> {
         self.timer_past(free.after(port.time(queued), 1), timer);
     }
 
-    /// Whether `host` is sending.
+    /// Whether the port of `host` is sending.
     pub(crate) fn host_is_busy(&self, host: u32) -> bool {
         self.ports[host as usize].is_called
     }
 
-    /// A data packet is gone.
+    /// Stores the mark of a data packet whose memory is freed.
     pub(super) fn free_mark(&mut self, packet: &Packet) {
         if let Some(marks) = &mut self.stale_marks
             && packet.kind == Kind::Data
@@ -56,7 +56,7 @@ impl Net<'_> {
         }
     }
 
-    /// The same now, with the sums and the events of `Order::Heap`.
+    /// As `transmit`, at the current time, with the sums and the events of `Order::Heap`.
     pub(super) fn transmit_published(&mut self, index: u32, packet: u32) {
         let bytes = self.packets.get(packet).bytes;
         self.ledger.flying += u64::from(bytes);

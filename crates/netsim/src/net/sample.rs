@@ -1,19 +1,19 @@
-//! Looks at a queue now and then.
+//! Samples the length of one queue at regular intervals.
 
 use measure::{Duration, Instant};
 
 use crate::port::Port;
 
-/// Which queue to look at, and how often.
+/// Which queue to sample, and how often.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Samples {
-    /// The link of the port, by its place in the topology.
+    /// The link whose port is sampled, by its index in the topology.
     pub link: u32,
-    /// From one look to the next; the first is at the start.
+    /// The time between samples; the first is at the start.
     pub every: Duration,
 }
 
-/// Samples to be taken, and those that have been.
+/// Samples taken so far, and when the next is due.
 #[derive(Debug)]
 pub(crate) struct Sampler {
     samples: Samples,
@@ -26,7 +26,7 @@ impl Sampler {
         Self { samples, next: Instant::ZERO, queued_bytes: Vec::new() }
     }
 
-    /// Looks at the queue as it was until `at`, when something happens.
+    /// Takes the samples due before `at`, the time of the next event.
     pub(super) fn look_until(&mut self, at: Instant, ports: &[Port]) {
         let queued_bytes = ports[self.samples.link as usize].queued_bytes;
         while self.next < at {

@@ -1,8 +1,8 @@
 //! What all ports did over time, interval by interval, in memory that a run cannot exceed.
 //!
-//! When there is no room for another interval, two become one, and intervals are twice as long
-//! from then on. What is kept of an interval survives that: the deepest queue in it, the queue at
-//! its end, sums of what was sent and dropped.
+//! When there is no room for another interval, each two are merged into one, and intervals are
+//! twice as long from then on. What is recorded of an interval can be merged: its deepest queue,
+//! the queue at its end, sums of bytes sent and packets dropped.
 
 use measure::{Duration, Instant};
 
@@ -12,9 +12,9 @@ use crate::port::Port;
 /// What a port did in an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PortInterval {
-    /// Bytes that waited at its end.
+    /// Bytes queued at its end.
     pub queued_bytes: u32,
-    /// The most bytes that waited in it.
+    /// The most bytes queued in it.
     pub deepest_bytes: u32,
     /// Bytes whose sending began in it.
     pub sent_bytes: u64,
@@ -29,16 +29,16 @@ pub struct PortInterval {
 pub struct PortSeries {
     /// When the first interval begins.
     pub from: Instant,
-    /// How long one is; the last one ends with the run.
+    /// Length of an interval; the last one ends with the run.
     pub every: Duration,
     port_count: usize,
-    /// By interval, and by port within it.
+    /// By interval, then by port.
     cells: Vec<PortInterval>,
 }
 
-/// The most cells that are kept: 48 MiB of them.
+/// The most cells that are stored: 48 MiB of them.
 const CELLS_MAX: usize = 1 << 21;
-/// The most intervals, and the fewest there is always room for.
+/// Bounds on the number of intervals: at least the first is always stored, at most the second.
 const INTERVALS: (usize, usize) = (64, 2048);
 
 impl PortSeries {
@@ -65,19 +65,19 @@ impl PortSeries {
     }
 }
 
-/// A series that grows.
+/// A series under construction.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     pub(crate) series: PortSeries,
-    /// When the interval ends that is under way.
+    /// When the current interval ends.
     next: Instant,
     interval_max: usize,
-    /// What ports had done when it began, with their deepest queues until then.
+    /// The counters of ports when the current interval began; their deepest queues so far.
     before: Vec<PortStats>,
 }
 
 impl Keeper {
-    /// `every` is not zero.
+    /// A series that begins at `from` with intervals of `every`, which is not zero.
     pub(crate) fn new(from: Instant, every: Duration, port_count: usize) -> Self {
         let (fewest, most) = INTERVALS;
         // Even, so that two can become one.
@@ -90,7 +90,7 @@ impl Keeper {
         }
     }
 
-    /// Ends the intervals that are over at `at`, when something happens.
+    /// Ends the intervals that are over at `at`, the time of the next event.
     pub(super) fn look_until(&mut self, at: Instant, ports: &mut [Port]) {
         while self.next <= at && self.next < Instant::MAX {
             if self.series.interval_count() == self.interval_max {
@@ -102,7 +102,7 @@ impl Keeper {
         }
     }
 
-    /// The run has ended at `now`: ends the last interval, and ports have their counts again.
+    /// Ends the last interval at `now`, the end of the run, and restores the ports' deepest queues.
     pub(super) fn end(&mut self, now: Instant, ports: &mut [Port]) {
         self.look_until(now, ports);
         self.take(ports);
@@ -111,6 +111,7 @@ impl Keeper {
         }
     }
 
+    /// Appends the current interval.
     fn take(&mut self, ports: &mut [Port]) {
         let short = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
         for (port, before) in ports.iter_mut().zip(&mut self.before) {
@@ -128,7 +129,7 @@ impl Keeper {
         }
     }
 
-    /// Makes one interval of each two, and goes on with such.
+    /// Merges each two intervals into one, and doubles the length of those to come.
     fn halve(&mut self) {
         let count = self.series.port_count;
         for interval in 0..self.interval_max / 2 {
@@ -147,7 +148,7 @@ impl Keeper {
 }
 
 impl PortInterval {
-    /// One interval of this and the one after it.
+    /// Merges this interval with the one after it.
     #[must_use]
     pub fn then(self, later: Self) -> Self {
         Self {

@@ -1,11 +1,11 @@
-//! Trimming (NDP): of a data packet that finds no room the header goes on, or else back.
+//! Trimming (NDP): the header of a data packet that finds no room is sent on, or else back.
 
 use super::{Net, hash};
 use crate::packet::{ANY_WAY, Kind};
 use crate::topology::Node;
 
 impl Net<'_> {
-    /// Whether `packet` may wait at a port of at most `most` data packets.
+    /// Whether `packet` fits in the queue of a port that holds at most `most` data packets.
     #[inline]
     pub(super) fn has_room(&self, index: u32, packet: u32, most: u32) -> bool {
         let port = &self.ports[index as usize];
@@ -14,10 +14,10 @@ impl Net<'_> {
         !is_full && port.queued_bytes + u64::from(held.bytes) <= port.buffer
     }
 
-    /// `packet` came and there is no room: its payload goes, or that of the last one that waits.
+    /// `packet` finds no room: trims its payload, or that of the last one queued.
     ///
-    /// Which of the two is by chance (Handley et al. 2017, §3), so that no flow in step with
-    /// others always loses.
+    /// A hash decides which of the two (by chance in Handley et al. 2017, §3), so that no flow in
+    /// step with others always loses.
     #[cold]
     #[inline(never)]
     pub(super) fn trim(&mut self, index: u32, packet: u32, most: u32) {
@@ -48,7 +48,7 @@ impl Net<'_> {
         }
     }
 
-    /// Drops the payload of `packet`.
+    /// Cuts the payload off `packet`.
     fn cut(&mut self, index: u32, packet: u32) {
         let header = self.frame.header;
         let held = self.packets.get_mut(packet);
@@ -60,7 +60,8 @@ impl Net<'_> {
         self.ports[index as usize].stats.trimmed_packets += 1;
     }
 
-    /// A header finds no room: it returns to its sender if it was data, and once.
+    /// Handles a packet that finds no room as a header: a trimmed one returns to its sender, once;
+    /// any other is dropped.
     fn turn_back(&mut self, index: u32, packet: u32) {
         let held = self.packets.get_mut(packet);
         let Node::Switch(switch) = self.topology.links()[index as usize].from else {

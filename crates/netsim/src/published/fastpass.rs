@@ -21,9 +21,9 @@ use crate::net::Net;
 use crate::packet::{Kind, Packet};
 use crate::slots::Held;
 
-/// Packets of an epoch.
+/// Slots, of one packet each, in an epoch.
 const SLOTS: usize = 8;
-/// What an epoch is long, in halves of a packet's time.
+/// Length of an epoch, in halves of a packet's time.
 const EPOCH_HALVES: u64 = 17;
 /// Priority of data; everything else has 0.
 const DATA_PRIORITY: u32 = 1;
@@ -39,13 +39,13 @@ const ASK_AGAIN: u8 = 4;
 #[derive(Debug, Default)]
 struct State {
     packets: u32,
-    /// What the sender still wants slots for.
+    /// Packets that the sender still needs slots for.
     rest: u32,
     acked: Held,
     received: Held,
     last_sent: Option<u32>,
     is_finished: bool,
-    // What the arbiter knows.
+    // The arbiter's part.
     is_known: bool,
     is_over: bool,
     wanted: u32,
@@ -64,9 +64,9 @@ pub(crate) struct Fastpass {
     flows: Vec<State>,
     /// The host that is the arbiter.
     arbiter: u32,
-    /// Flows that the arbiter knows, those that want least on top.
+    /// Flows that the arbiter knows, those that need the fewest slots on top.
     known: Heap<u32>,
-    /// Schedules that are on their way.
+    /// Schedules that are under way to their senders.
     schedules: Vec<Schedule>,
     free: Vec<u32>,
 }
@@ -82,7 +82,7 @@ impl Fastpass {
         }
     }
 
-    /// Tells the arbiter what `flow` wants.
+    /// Sends the arbiter how many slots `flow` needs, or that it has finished.
     fn request(&self, net: &mut Net<'_>, flow: u32) {
         let state = &self.flows[flow as usize];
         let src = net.flow(flow).src;
@@ -95,7 +95,7 @@ impl Fastpass {
         net.send(src, request);
     }
 
-    /// The arbiter hears what a flow wants.
+    /// The arbiter takes in a request.
     fn hear(&mut self, packet: &Packet) {
         let state = &mut self.flows[packet.flow as usize];
         if !state.is_known {
@@ -112,7 +112,7 @@ impl Fastpass {
         }
     }
 
-    /// The arbiter plans an epoch: in each slot a greedy matching, least wanted first.
+    /// The arbiter plans an epoch: in each slot a greedy matching, flows that need least first.
     fn plan(&mut self, net: &mut Net<'_>) {
         let epoch = epoch(net, self.arbiter);
         let start = net.moment().after(epoch, 1);
@@ -130,6 +130,7 @@ impl Fastpass {
         net.timer(start.at, EPOCH, 0);
     }
 
+    /// Assigns one slot: each sender and each receiver has at most one flow in it.
     fn plan_slot(&mut self, net: &Net<'_>, slot: usize, schedules: &mut [Schedule]) {
         let mut is_receiving = vec![false; schedules.len()];
         let mut tried = Vec::new();
@@ -157,6 +158,7 @@ impl Fastpass {
         }
     }
 
+    /// Stores `schedule` and returns its index.
     fn keep(&mut self, schedule: Schedule) -> u32 {
         if let Some(place) = self.free.pop() {
             self.schedules[place as usize] = schedule;
@@ -167,7 +169,7 @@ impl Fastpass {
             .expect("a schedule per host and epoch is on its way")
     }
 
-    /// A sender has its schedule: it begins at once, or as if it had come in time.
+    /// A sender receives its schedule and starts it at once, or as if it had come in time.
     fn follow(&mut self, net: &mut Net<'_>, packet: &Packet) {
         let Schedule { start, flows } = self.schedules[packet.number as usize];
         self.free.push(packet.number);
@@ -181,7 +183,7 @@ impl Fastpass {
         }
     }
 
-    /// Sends the next packet that is not acknowledged, from the last one sent on.
+    /// Sends the next packet after the last one sent that is not acknowledged.
     fn send(&mut self, net: &mut Net<'_>, flow: u32) {
         let state = &mut self.flows[flow as usize];
         let mut number = state.last_sent.map_or(0, |last| last + 1);
@@ -207,6 +209,7 @@ impl Fastpass {
         }
     }
 
+    /// The receiver takes a data packet in and acknowledges it.
     fn data(&mut self, net: &mut Net<'_>, packet: &Packet) {
         let flow = net.flow(packet.flow);
         let number = packet.number;
@@ -224,6 +227,7 @@ impl Fastpass {
         }
     }
 
+    /// The sender takes an ACK in; after the last one the flow has finished.
     fn ack(&mut self, net: &mut Net<'_>, packet: &Packet) {
         let state = &mut self.flows[packet.flow as usize];
         state.acked.take(packet.number);
@@ -281,10 +285,12 @@ impl Ends for Fastpass {
     }
 }
 
+/// Whether flow `one` needs more slots than `other`.
 fn wants_more(flows: &[State], one: u32, other: u32) -> bool {
     flows[one as usize].wanted > flows[other as usize].wanted
 }
 
+/// The length of an epoch.
 fn epoch(net: &Net<'_>, arbiter: u32) -> Duration {
     let packet_time = net.host_time(arbiter, net.frame.full());
     Duration::from_ps(packet_time.as_ps() * EPOCH_HALVES / 2)

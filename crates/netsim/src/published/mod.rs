@@ -1,8 +1,8 @@
 //! The variant `as-published-2016`: the transports of the simulator behind Gao et al. §4, rule by
 //! rule, so that their figures can be reproduced and compared with the default transports.
 //!
-//! Several rules are not those of the transports' own papers. What differs is said at each; the
-//! defaults live in `transport`.
+//! Several rules are not those of the transports' own papers. Each module lists the differences;
+//! the defaults are in `transport`.
 
 mod fastpass;
 mod phost;
@@ -40,7 +40,7 @@ pub enum Published {
 
 /// Buffer of every port, hosts' included: 24 full packets and a little.
 const BUFFER: Bytes = Bytes::new(36_864);
-/// Packets from which DCTCP's queues mark.
+/// Queue length from which DCTCP's ports mark, in packets.
 const MARK_PACKETS: u32 = 8;
 
 impl Published {
@@ -80,7 +80,7 @@ impl Published {
         })
     }
 
-    /// Has `run` run so many flows in `fabric` by it.
+    /// Calls `run` with the ends of `flows` flows in `fabric`.
     pub(crate) fn run<R: Run>(
         self,
         fabric: &Fabric,

@@ -17,15 +17,15 @@ use crate::net::Net;
 use crate::packet::{Kind, Packet};
 use crate::slots::{Held, Slots};
 
-/// Flows of so many packets or fewer start with a token for each.
+/// Flows of at most this many packets start with a free token for each.
 const FREE_TOKENS: u32 = 8;
-/// Tokens that a flow may have out.
+/// Tokens that a flow may have outstanding.
 const WINDOW: i64 = 8;
 /// Packet times in which a token must be spent, in halves.
 const TOKEN_HALVES: u64 = 3;
-/// Packet times after which a receiver that waits for tokens to come back waits no longer.
+/// Packet times after which a receiver no longer waits for outstanding tokens.
 const WINDOW_TIMEOUT: u64 = 25;
-/// Packet times after the last token of a flow at which what is missing gets tokens again.
+/// Packet times after the last token of a flow at which missing packets get tokens again.
 const RESEND_TIMEOUT: u64 = 9;
 
 /// Priority of data; everything else has 0.
@@ -48,19 +48,19 @@ struct Token {
 #[derive(Debug, Default)]
 struct State {
     packets: u32,
-    // The sender's.
+    // The sender's part.
     tokens: Heap<Token>,
-    /// Packets to go by the latest token.
+    /// Packets left, by the latest token.
     rest: u32,
-    // The receiver's.
+    // The receiver's part.
     held: Held,
     /// Tokens given, free ones included.
     given: u32,
-    /// Tokens after which the flow waits for what is missing.
+    /// How many tokens are given before the flow waits for missing packets.
     goal: u32,
-    /// The latest token that came back with data, or what counts as that.
+    /// The number of the latest token that was spent, or counts as spent.
     returned: i64,
-    /// Until when the flow gets no tokens.
+    /// The flow gets no tokens until this moment.
     resend_at: Option<Moment>,
     given_at: Moment,
     /// The packet that the last token was for.
@@ -72,7 +72,7 @@ struct Host {
     sending: Vec<u32>,
     receiving: Vec<u32>,
     is_sending_due: bool,
-    /// The timer of the next token, and whether it is set because all flows wait.
+    /// The tag of the timer for the next token, and whether it is set because all flows wait.
     grant_due: Option<(u16, bool)>,
     grants: u16,
     /// Packet times for which no tokens are given, because free tokens are being spent.
@@ -91,7 +91,7 @@ impl PHost {
         Self { flows: Slots::new(flows), hosts: (0..hosts).map(|_| Host::default()).collect() }
     }
 
-    /// `host` may send: a packet of the flow with the fewest to go that has a token.
+    /// Sends a packet from `host`, of the flow with the fewest packets left that has a token.
     fn send(&mut self, net: &mut Net<'_>, host: u32) {
         if net.host_is_busy(host) {
             self.send_later(net, host);
@@ -128,13 +128,13 @@ impl PHost {
         self.hosts[host as usize].sending.extend(tried);
     }
 
-    /// `host` tries to send when its queue is empty.
+    /// Lets `host` try to send when its queue is empty.
     fn send_later(&mut self, net: &mut Net<'_>, host: u32) {
         self.hosts[host as usize].is_sending_due = true;
         net.timer_past_queue(host, Timer { kind: SEND, tag: 0, of: host });
     }
 
-    /// Of several as good, the last.
+    /// The place in `sending` of the flow with the fewest packets left; of several the last.
     fn first_to_send(&self, net: &Net<'_>, host: u32) -> Option<usize> {
         let key = |flow: u32| {
             let rest = self.flows.get(flow).map_or(0, |state| state.rest);
@@ -143,7 +143,7 @@ impl PHost {
         last_least(&self.hosts[host as usize].sending, key)
     }
 
-    /// `host` may give a token: to the flow that lacks the fewest packets.
+    /// Gives a token from `host` to the flow that lacks the fewest packets.
     fn grant(&mut self, net: &mut Net<'_>, host: u32) {
         let packet_time = net.host_time(host, net.frame.full());
         let mut is_given = false;
@@ -182,6 +182,7 @@ impl PHost {
         }
     }
 
+    /// Sets the timer for the next token of `host`, in place of an earlier one.
     fn grant_at(&mut self, net: &mut Net<'_>, host: u32, moment: Moment, is_wait: bool) {
         let state = &mut self.hosts[host as usize];
         state.grants = state.grants.wrapping_add(1);
@@ -189,6 +190,7 @@ impl PHost {
         net.timer_past(moment, Timer { kind: GRANT, tag: state.grants, of: host });
     }
 
+    /// The place in `receiving` of the flow that lacks the fewest packets; of several the last.
     fn first_to_receive(&self, net: &Net<'_>, host: u32) -> Option<usize> {
         let key = |flow: u32| {
             let lacks = self.flows.get(flow).map_or(0, |state| state.packets - state.held.count());
@@ -197,6 +199,7 @@ impl PHost {
         last_least(&self.hosts[host as usize].receiving, key)
     }
 
+    /// The receiver takes the request of `flow` in.
     fn request(&mut self, net: &mut Net<'_>, flow: u32) {
         let host = net.flow(flow).dst;
         let packet_time = net.host_time(host, net.frame.full());
@@ -215,6 +218,7 @@ impl PHost {
         }
     }
 
+    /// The receiver takes a data packet in; after the last one it acknowledges the flow.
     fn data(&mut self, net: &mut Net<'_>, packet: &Packet) {
         let Some(state) = self.flows.get_mut(packet.flow) else { return };
         if state.held.take(packet.number) {
@@ -294,7 +298,7 @@ impl Ends for PHost {
                 self.send(net, host);
             }
             GRANT => {
-                // One that was replaced still goes off, perhaps at the time of the other.
+                // A timer that was replaced still goes off, perhaps at the time of the new one.
                 let due = &mut self.hosts[host as usize].grant_due;
                 if due.is_some_and(|(tag, _)| tag == timer.tag) {
                     *due = None;
@@ -314,26 +318,29 @@ impl Ends for PHost {
     }
 }
 
+/// How many free tokens a flow of `packets` starts with.
 const fn free_tokens(packets: u32) -> u32 {
     if packets <= FREE_TOKENS { packets } else { 0 }
 }
 
-/// How long a token is good for.
+/// How long a token is valid.
 fn token_time(packet_time: Duration) -> Duration {
     Duration::from_ps(packet_time.as_ps() * TOKEN_HALVES / 2)
 }
 
+/// Whether token `one` expires after `other`.
 fn is_later(one: Token, other: Token) -> bool {
     one.until > other.until
 }
 
+/// Drops the tokens that have expired.
 fn drop_old_tokens(state: &mut State, now: Instant) {
     while state.tokens.peek().is_some_and(|token| token.until < now) {
         state.tokens.pop(is_later);
     }
 }
 
-/// The place of the least, of several the last.
+/// The place of the flow with the least key; of several the last.
 fn last_least<K: PartialOrd>(flows: &[u32], key: impl Fn(u32) -> K) -> Option<usize> {
     let mut least: Option<(usize, K)> = None;
     for (place, &flow) in flows.iter().enumerate() {
@@ -345,7 +352,7 @@ fn last_least<K: PartialOrd>(flows: &[u32], key: impl Fn(u32) -> K) -> Option<us
     least.map(|(place, _)| place)
 }
 
-/// Whether a flow may get a token; if not, when.
+/// Whether a flow may get a token at `now`; if not, the moment when it may.
 fn may_grant(state: &mut State, now: Instant, packet_time: Duration) -> Result<(), Moment> {
     if let Some(wait) = state.resend_at {
         if wait.at > now {
@@ -365,6 +372,7 @@ fn may_grant(state: &mut State, now: Instant, packet_time: Duration) -> Result<(
     Ok(())
 }
 
+/// Sends a token for the next missing packet of `flow`.
 fn give_token(state: &mut State, net: &mut Net<'_>, flow: u32, host: u32) {
     let mut data = state.last_data.map_or(0, |last| (last + 1) % state.packets);
     while state.held.has(data) {

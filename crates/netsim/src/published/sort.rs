@@ -2,10 +2,10 @@
 //!
 //! It is not stable: flows that start at one instant come out in the order of its own steps.
 
-/// Ranges up to this are left to the insertion at the end.
+/// Ranges up to this length are left to the final insertion sort.
 const SMALL: usize = 16;
 
-/// Sorts `items` by `key` with those steps.
+/// Sorts `items` by `key` with the steps of that library.
 pub(crate) fn sort<T: Copy, K: PartialOrd>(items: &mut [T], key: &impl Fn(T) -> K) {
     let depth = 2 * items.len().max(1).ilog2();
     split(items, key, depth);
@@ -22,10 +22,12 @@ pub(crate) fn sort<T: Copy, K: PartialOrd>(items: &mut [T], key: &impl Fn(T) -> 
     }
 }
 
+/// Partitions `items` until ranges are `SMALL`; `depth` bounds the recursion.
 fn split<T: Copy, K: PartialOrd>(mut items: &mut [T], key: &impl Fn(T) -> K, mut depth: u32) {
     while items.len() > SMALL {
         if depth == 0 {
-            // It would sort with a heap here; no list of flows has been seen to come this far.
+            // The library would use a heap sort here; no list of flows has been seen to come this
+            // far.
             items.sort_by(|one, other| {
                 key(*one).partial_cmp(&key(*other)).unwrap_or(std::cmp::Ordering::Equal)
             });
@@ -39,7 +41,7 @@ fn split<T: Copy, K: PartialOrd>(mut items: &mut [T], key: &impl Fn(T) -> K, mut
     }
 }
 
-/// Moves the median of three to the front, then what is below it before what is not.
+/// Moves the median of three to the front and partitions the rest by it. Returns the cut.
 fn partition<T: Copy, K: PartialOrd>(items: &mut [T], key: &impl Fn(T) -> K) -> usize {
     let (one, two, three) = (1, items.len() / 2, items.len() - 1);
     let is_before = |left: usize, right: usize| key(items[left]) < key(items[right]);
@@ -76,6 +78,7 @@ fn partition<T: Copy, K: PartialOrd>(items: &mut [T], key: &impl Fn(T) -> K) -> 
     }
 }
 
+/// Moves the item at `place` down to where it belongs among those before it.
 fn insert<T: Copy, K: PartialOrd>(items: &mut [T], mut place: usize, key: &impl Fn(T) -> K) {
     let item = items[place];
     while place > 0 && key(item) < key(items[place - 1]) {

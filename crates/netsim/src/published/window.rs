@@ -17,7 +17,7 @@ use crate::net::Net;
 use crate::packet::{Kind, Packet};
 use crate::slots::{Held, Slots};
 
-/// Which of the three.
+/// Which of the three transports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WindowKind {
     PFabric,
@@ -27,7 +27,7 @@ pub(crate) enum WindowKind {
 
 /// Timers: the timeout of a flow.
 const TIMEOUT: u8 = 0;
-/// Nothing happens then, but it was an event, and a heap's order hangs on what is in it.
+/// Does nothing, but it was an event, and a heap's order depends on what is in it.
 const FINISHED: u8 = 1;
 
 /// Weight of the newest fraction in DCTCP's average.
@@ -80,6 +80,7 @@ impl Window {
         Self { kind, initial, most, timeout: Duration::from_us(45), flows: Slots::new(flows) }
     }
 
+    /// Sends the packets of `flow` that the window allows and the receiver lacks.
     fn send_pending(&mut self, net: &mut Net<'_>, flow: u32) {
         let Some(state) = self.flows.get_mut(flow) else { return };
         if state.held.count() == state.packets {
@@ -100,6 +101,7 @@ impl Window {
         }
     }
 
+    /// The sender takes an ACK in.
     fn ack(&mut self, net: &mut Net<'_>, packet: &Packet) {
         let flow = packet.flow;
         let Some(state) = self.flows.get_mut(flow) else { return };
@@ -125,6 +127,7 @@ impl Window {
         }
     }
 
+    /// The receiver takes a data packet in and acknowledges it.
     fn data(&mut self, net: &mut Net<'_>, packet: &Packet) {
         let Some(state) = self.flows.get_mut(packet.flow) else { return };
         let mut is_last = false;
@@ -221,6 +224,7 @@ impl Ends for Window {
     }
 }
 
+/// Data packet `number` of `flow`.
 fn data(net: &Net<'_>, flow: u32, number: u32, priority: u32) -> Packet {
     Packet {
         number,
@@ -230,7 +234,7 @@ fn data(net: &Net<'_>, flow: u32, number: u32, priority: u32) -> Packet {
     }
 }
 
-/// What is left to send, as far as the sender knows.
+/// For pFabric the packets left, as far as the sender knows; for the others 1.
 fn priority(kind: WindowKind, state: &State) -> u32 {
     match kind {
         WindowKind::PFabric => state.packets.wrapping_sub(state.unacked).wrapping_sub(state.sacked),
@@ -238,12 +242,14 @@ fn priority(kind: WindowKind, state: &State) -> u32 {
     }
 }
 
+/// Sets the timeout of a flow.
 fn arm(state: &mut State, net: &mut Net<'_>, flow: u32, timeout: Duration) {
     let due = net.now() + timeout;
     state.due = Some(due);
     net.timer(due, TIMEOUT, flow);
 }
 
+/// Grows the window per ACK up to the threshold, then by one per window.
 fn grow_past_threshold(state: &mut State, most: u32) {
     if state.window < state.threshold {
         state.window += 1;
@@ -257,6 +263,7 @@ fn grow_past_threshold(state: &mut State, most: u32) {
     state.window = state.window.min(most);
 }
 
+/// Shrinks the window by the fraction of marked ACKs (DCTCP).
 fn shrink_by_marks(state: &mut State, is_marked: bool) {
     state.marks = state.marks << 1 | u32::from(is_marked);
     let latest = (1 << state.window) - 1;

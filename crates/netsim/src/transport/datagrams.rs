@@ -1,6 +1,6 @@
 //! No transport: a flow's packets are all sent when it starts, and none is sent again.
 //!
-//! What the network does by itself, for checks against queueing theory. Only data crosses it.
+//! For checks of the network alone against queueing theory. It sends data only.
 
 use crate::ends::Ends;
 use crate::event::Timer;
@@ -8,7 +8,7 @@ use crate::net::Net;
 use crate::packet::{Kind, Packet};
 use crate::slots::{Held, Slots};
 
-/// Packets each flow has received.
+/// The packets that each flow's receiver holds.
 #[derive(Debug)]
 pub(crate) struct Datagrams {
     flows: Slots<Held>,

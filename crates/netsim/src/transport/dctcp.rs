@@ -13,7 +13,7 @@ use crate::transport::tcp::TcpConfig;
 /// sprayed over four links come together eight at a time now and then, and are no congestion.
 pub const DCTCP_MARK_PACKETS: u32 = 12;
 
-/// DCTCP. Its ends are TCP's, to which marks count.
+/// DCTCP. Its ends are TCP's, with `has_marks`.
 #[derive(Debug)]
 pub(crate) struct Dctcp;
 

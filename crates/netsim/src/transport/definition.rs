@@ -6,51 +6,52 @@ use crate::fabric::{Fabric, Switching};
 use crate::parameter::{Parameter, Slot};
 use crate::topology::Topology;
 
-/// What there is to say of a transport, in a line each.
+/// Description of a transport, in a line each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Description {
-    /// How it is called on a command line.
+    /// Its name on a command line.
     pub name: &'static str,
     /// What it does.
     pub summary: &'static str,
-    /// Who defined it, and where.
+    /// The paper or RFC that defines it.
     pub paper: &'static str,
     /// What is left out here.
     pub omits: &'static str,
 }
 
-/// A transport: what it is, and the network and settings that it asks for.
+/// A transport: its description, its settings and the network that it needs.
 pub(crate) trait Definition {
-    /// What can be set of it.
+    /// Its settings.
     type Settings: Settings;
 
-    /// Its name is no other transport's.
+    /// The description; no two transports share a name.
     const DESCRIPTION: Description;
 
-    /// `topology` with the queues that it asks for, and the packets and buffers of Gao et al. §4.
+    /// `topology` with the queues that the transport needs, and the packets and buffers of Gao et
+    /// al. §4.
     ///
     /// # Errors
-    /// If it cannot be had on that topology.
+    /// If the transport cannot run on that topology.
     fn fabric(topology: Topology, switching: Switching) -> Result<Fabric, SimError>;
 
-    /// Its settings for `fabric`, which may differ from [`Definition::fabric`] in everything but
+    /// The settings for `fabric`, which may differ from [`Definition::fabric`] in everything but
     /// the kind of queue.
     fn settings(fabric: &Fabric) -> Self::Settings;
 }
 
 /// The settings of a transport.
 pub(crate) trait Settings: Copy {
-    /// What runs with them.
+    /// The ends of flows that run with these settings.
     type Ends: Ends;
 
-    /// What can be set, and where that is kept.
+    /// Every parameter, with its value to read or set.
     fn slots(&mut self) -> Vec<(Parameter, Slot<'_>)>;
 
-    /// Lets the end of each flow be acknowledged at once, where the transport would wait for more
-    /// of them.
+    /// Makes receivers acknowledge the end of each flow at once, where the transport would delay
+    /// that.
     fn acknowledge_each(&mut self) {}
 
-    /// The two ends of so many flows in `fabric`, none of which has begun.
+    /// The two ends of `flows` flows in `fabric`, before the first begins.
     ///
     /// # Errors
     /// If the transport cannot run in `fabric`, whatever the flows.

@@ -1,7 +1,7 @@
 //! What the ends of a flow do: a module and a row for each transport.
 //!
-//! A module has its settings, its ends and, beside them, what else there is to know of the
-//! transport (`definition`). A new one is its file and a row of `transports!`.
+//! A module has its settings, its ends and its description (`definition`). A new transport is a
+//! file and a row of `transports!`.
 
 mod datagrams;
 mod dctcp;
@@ -32,8 +32,7 @@ use crate::parameter::{Parameter, Slot};
 use crate::published::Published;
 use crate::topology::Topology;
 
-/// Makes of its rows every type that knows all transports, and everything that tells one from
-/// another.
+/// Makes the types that enumerate transports, and the code that distinguishes them, of its rows.
 macro_rules! transports {
     ($($(#[$doc:meta])+ $name:ident($settings:ty): $definition:ty;)+) => {
         /// A transport as its own paper has it.
@@ -46,7 +45,7 @@ macro_rules! transports {
         /// What the ends of flows do.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Protocol {
-            /// All packets at once, none twice: what the network does by itself.
+            /// All packets at once, none twice: the network without a transport.
             Datagrams,
             /// As the simulator behind Gao et al. §4 had it.
             AsPublished2016(Published),
@@ -54,10 +53,10 @@ macro_rules! transports {
         }
 
         impl Transport {
-            /// All of them.
+            /// All transports.
             pub const ALL: &'static [Self] = &[$(Self::$name,)+];
 
-            /// What there is to say of it.
+            /// Name, summary, paper and omissions.
             #[must_use]
             pub const fn describe(self) -> Description {
                 match self {
@@ -65,11 +64,11 @@ macro_rules! transports {
                 }
             }
 
-            /// `topology` with the queues that it asks for, and the packets and buffers of Gao et
-            /// al. §4.
+            /// `topology` with the queues that the transport needs, and the packets and buffers of
+            /// Gao et al. §4.
             ///
             /// # Errors
-            /// If it cannot be had on that topology.
+            /// If the transport cannot run on that topology.
             pub fn fabric(
                 self,
                 topology: Topology,
@@ -80,7 +79,7 @@ macro_rules! transports {
                 }
             }
 
-            /// Its settings for `fabric`.
+            /// The transport with its settings for `fabric`.
             #[must_use]
             pub fn protocol(self, fabric: &Fabric) -> Protocol {
                 match self {
@@ -90,8 +89,8 @@ macro_rules! transports {
         }
 
         impl Protocol {
-            /// What can be set of it, and where that is kept; nothing of datagrams, and of what
-            /// was published.
+            /// Every parameter, with its value to read or set; empty for datagrams and
+            /// as-published-2016.
             pub fn slots(&mut self) -> Vec<(Parameter, Slot<'_>)> {
                 match self {
                     Self::Datagrams | Self::AsPublished2016(_) => Vec::new(),
@@ -99,8 +98,8 @@ macro_rules! transports {
                 }
             }
 
-            /// Lets the end of each flow be acknowledged at once, where the transport would tell
-            /// a sender of several together: for [`crate::End::Acknowledged`].
+            /// Makes receivers acknowledge the end of each flow at once, where the transport would
+            /// delay that: for [`crate::End::Acknowledged`].
             pub fn acknowledge_each(&mut self) {
                 match self {
                     Self::Datagrams | Self::AsPublished2016(_) => {}
@@ -108,7 +107,7 @@ macro_rules! transports {
                 }
             }
 
-            /// Has `run` run so many flows in `fabric` by it.
+            /// Calls `run` with the ends of `flows` flows in `fabric`.
             pub(crate) fn run<R: Run>(
                 self,
                 fabric: &Fabric,
@@ -143,7 +142,7 @@ transports! {
 }
 
 impl Transport {
-    /// The transport that is called `name`.
+    /// The transport whose name is `name`; `None` if there is none.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|transport| transport.describe().name == name)

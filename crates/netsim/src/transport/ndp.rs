@@ -38,7 +38,7 @@ use crate::transport::definition::{Definition, Description, Settings};
 pub struct NdpConfig {
     /// Packets under way at the start of a flow.
     pub window: u32,
-    /// How long nothing may be heard.
+    /// How long a sender waits for an answer or a pull.
     pub timeout: Duration,
 }
 
@@ -87,12 +87,12 @@ impl Definition for Ndp {
     }
 }
 
-/// Data packets that wait at a port of NDP's switches.
+/// Data packets that are queued at a port of NDP's switches.
 pub const NDP_QUEUE_PACKETS: u32 = 8;
 /// Handley et al. 2017, §3: long against any round trip, as only what headers miss needs it.
 const TIMEOUT_MIN: Duration = Duration::from_ms(1);
 
-/// What the order of ways is drawn from.
+/// Seed of the order of ways.
 const SEED: u64 = 0x6e64_7000;
 /// Doublings of the timeout.
 const BACKOFF_MAX: u32 = 6;
@@ -104,7 +104,7 @@ const PULL: u8 = 1;
 #[derive(Debug, Default)]
 struct State {
     packets: u32,
-    // The sender's.
+    // The sender's part.
     acked: Held,
     next: u32,
     again: VecDeque<u32>,
@@ -117,9 +117,9 @@ struct State {
     pulled: u32,
     due: Instant,
     tries: u32,
-    // The receiver's.
+    // The receiver's part.
     held: Held,
-    /// Pulls sent, and those that wait.
+    /// Pulls sent, and pulls due.
     pulls: u32,
     waiting: u32,
 }
@@ -127,7 +127,7 @@ struct State {
 /// A receiver.
 #[derive(Debug, Default, Clone)]
 struct Host {
-    /// Flows with pulls that wait.
+    /// Flows with pulls due, the next one first.
     turns: VecDeque<u32>,
     /// When the next pull may be sent.
     free_at: Instant,
@@ -149,7 +149,7 @@ impl Ndp {
         Self { config, flows: Slots::new(flows), hosts, draw: Draw::new(SEED) }
     }
 
-    /// Sends `count` packets: what must be sent again first.
+    /// Sends `count` packets of `flow`: repeated ones first.
     fn send(&mut self, net: &mut Net<'_>, flow: u32, count: u32) {
         let Some(state) = self.flows.get_mut(flow) else { return };
         let &crate::Flow { src, dst, bytes, .. } = net.flow(flow);
@@ -167,7 +167,7 @@ impl Ndp {
         }
     }
 
-    /// The sender heard something.
+    /// Resets the timeout of `flow`, whose sender has received a packet.
     fn hear(&mut self, net: &Net<'_>, flow: u32) {
         let timeout = self.config.timeout;
         if let Some(state) = self.flows.get_mut(flow) {
@@ -176,7 +176,7 @@ impl Ndp {
         }
     }
 
-    /// Data, or its header, has come.
+    /// The receiver answers data or its header, with the next pull if one is due at once.
     fn answer(&mut self, net: &mut Net<'_>, host: u32, packet: &Packet) {
         let flow = packet.flow;
         let now = net.now();
@@ -211,7 +211,7 @@ impl Ndp {
         net.send(host, Packet { number: packet.number, extra: state.pulls, ..answer });
     }
 
-    /// Sends the next pull of a receiver.
+    /// Sends the next pull of a receiver, and sets the timer of the one after.
     fn pull(&mut self, net: &mut Net<'_>, host: u32) {
         let receiver = &mut self.hosts[host as usize];
         receiver.is_armed = false;
@@ -236,7 +236,7 @@ impl Ndp {
         }
     }
 
-    /// The sender has an answer or a pull.
+    /// The sender takes in an answer or a pull, and sends what it is pulled for.
     fn heard(&mut self, net: &mut Net<'_>, packet: &Packet) {
         let Some(state) = self.flows.get_mut(packet.flow) else { return };
         match packet.kind {
@@ -261,7 +261,7 @@ impl Ndp {
         self.send(net, packet.flow, count);
     }
 
-    /// A header has returned.
+    /// The sender takes a returned header in, and sends its packet again if nothing is under way.
     fn returned(&mut self, net: &mut Net<'_>, packet: &Packet) {
         let Some(state) = self.flows.get_mut(packet.flow) else { return };
         state.answered += 1;
@@ -273,7 +273,7 @@ impl Ndp {
         }
     }
 
-    /// Nothing was heard for the timeout: what is not acknowledged counts as lost.
+    /// After a timeout without a packet, what is not acknowledged counts as lost and is sent again.
     fn silence(&mut self, net: &mut Net<'_>, flow: u32) {
         let NdpConfig { window, timeout } = self.config;
         let Some(state) = self.flows.get_mut(flow) else { return };
@@ -293,6 +293,7 @@ impl Ndp {
 }
 
 impl State {
+    /// The next packet to send, lost ones first; `None` if none is left.
     fn next_to_send(&mut self) -> Option<u32> {
         while let Some(number) = self.again.pop_front() {
             if !self.acked.has(number) {
@@ -306,7 +307,7 @@ impl State {
         })
     }
 
-    /// The next way; after the last they are shuffled.
+    /// The next way; shuffles all of them after the last.
     fn next_way(&mut self, draw: &mut Draw) -> u16 {
         if self.turn == self.ways.len() {
             self.turn = 0;

@@ -33,7 +33,7 @@ use crate::transport::definition::{Definition, Description, Settings};
 pub struct PFabricConfig {
     /// Packets under way at the start of a flow.
     pub window: u32,
-    /// How long nothing new may be acknowledged.
+    /// How long a sender waits for an ACK of something new.
     pub timeout: Duration,
     /// Timeouts in a row after which a sender probes.
     pub probe_after: u32,
@@ -102,7 +102,7 @@ const THRESHOLD_MIN: u32 = 2;
 #[derive(Debug, Default)]
 struct State {
     packets: u32,
-    // The sender's.
+    // The sender's part.
     acked: Held,
     /// The first packet that was never sent.
     next: u32,
@@ -115,12 +115,12 @@ struct State {
     /// ACKs since the window last grew, past slow start.
     acks: u32,
     timeouts: u32,
-    /// When the timeout is due, while something is under way.
+    /// When the timeout is due, while packets are under way.
     due: Instant,
     is_armed: bool,
-    /// Whether it is in line at its host.
+    /// Whether the flow is in line at its host.
     is_waiting: bool,
-    // The receiver's.
+    // The receiver's part.
     held: Held,
 }
 
@@ -129,7 +129,7 @@ struct State {
 pub(crate) struct PFabric {
     config: PFabricConfig,
     flows: Slots<State>,
-    /// By host: what flows had left that may send, and which they are.
+    /// By host: flows in line, each with the packets that it had left when it got in line.
     lines: Vec<BinaryHeap<Reverse<(u32, u32)>>>,
 }
 
@@ -149,9 +149,9 @@ impl PFabric {
         }
     }
 
-    /// Sends a packet of `flow`, which was first in line at `host`; whether it had one.
+    /// Sends a packet of `flow`, which was first in line at `host`. Returns whether it had one.
     fn send(&mut self, net: &mut Net<'_>, host: u32, flow: u32) -> bool {
-        // It may have ended meanwhile.
+        // The flow may have ended meanwhile.
         let Some(state) = self.flows.get_mut(flow) else { return false };
         state.is_waiting = false;
         if state.is_probing(self.config.probe_after) {
@@ -182,6 +182,7 @@ impl PFabric {
         true
     }
 
+    /// The sender takes an ACK in.
     fn ack(&mut self, net: &mut Net<'_>, packet: &Packet) {
         let Some(state) = self.flows.get_mut(packet.flow) else { return };
         let before = state.acked.count();
@@ -206,21 +207,22 @@ impl PFabric {
 }
 
 impl State {
-    /// Packets that are not acknowledged.
+    /// How many packets are not acknowledged.
     fn left(&self) -> u32 {
         self.packets - self.acked.count()
     }
 
+    /// Whether more than `after` timeouts came in a row.
     fn is_probing(&self, after: u32) -> bool {
         self.timeouts > after
     }
 
-    /// Whether the window is open and there is something to send.
+    /// Whether the window is open and a packet is left to send.
     fn may_send(&mut self) -> bool {
         self.under_way < self.window && (self.next < self.packets || self.has_again())
     }
 
-    /// Whether something is to be sent again.
+    /// Whether a lost packet is left to send again.
     fn has_again(&mut self) -> bool {
         while self.again < self.again_end && self.acked.has(self.again) {
             self.again += 1;
@@ -228,7 +230,7 @@ impl State {
         self.again < self.again_end
     }
 
-    /// What was lost first, then what was never sent.
+    /// The next packet to send, lost ones first; `None` if none is left.
     fn next_to_send(&mut self) -> Option<u32> {
         let next = if self.has_again() { &mut self.again } else { &mut self.next };
         let number = *next;
@@ -297,7 +299,7 @@ impl Ends for PFabric {
         let flow = timer.of;
         let Some(state) = self.flows.get_mut(flow) else { return };
         state.is_armed = false;
-        // What waits at its host is not lost; the timeout begins when it leaves.
+        // What is in line at its host is not lost; the timeout begins when it is sent.
         if state.is_waiting && !state.is_probing(self.config.probe_after) && state.under_way == 0 {
             return;
         }
@@ -324,6 +326,7 @@ impl Ends for PFabric {
     }
 }
 
+/// Grows the window per ACK up to the threshold, then by one per window.
 fn grow(state: &mut State) {
     if state.window < state.threshold {
         state.window += 1;

@@ -37,9 +37,9 @@ use crate::transport::definition::{Definition, Description, Settings};
 pub struct PhostConfig {
     /// Packets of a flow that need no token.
     pub free: u32,
-    /// Expired tokens for which a flow is downgraded.
+    /// Expired tokens after which a flow is downgraded.
     pub expired: u32,
-    /// How long a token has no answer that has not expired.
+    /// After how long a token without an answer counts as expired.
     pub expiry: Duration,
     /// For how long a flow is downgraded.
     pub downgrade: Duration,
@@ -132,17 +132,17 @@ const BACKOFF_MAX: u32 = 10;
 const FREE_LEVEL: u32 = 1;
 const TOKEN_LEVEL: u32 = 2;
 
-/// Leave to send a packet.
+/// Permission to send a packet.
 #[derive(Debug, Clone, Copy)]
 struct Token {
     flow: u32,
     number: u32,
-    /// Which of the flow's tokens it is.
+    /// The number of the token within its flow.
     serial: u32,
     until: Instant,
 }
 
-/// A token that has no answer yet.
+/// A token whose packet has not arrived yet.
 #[derive(Debug, Clone, Copy)]
 struct Given {
     number: u32,
@@ -152,20 +152,20 @@ struct Given {
 #[derive(Debug, Default)]
 struct State {
     packets: u32,
-    // The sender's.
-    /// What the receiver lacks, as the sender knows.
+    // The sender's part.
+    /// Packets that the receiver lacks, as far as the sender knows.
     rest: u32,
     tries: u32,
     heard_at: Instant,
-    // The receiver's.
+    // The receiver's part.
     held: Held,
     is_known: bool,
     /// The first packet that never had a token.
     next: u32,
-    /// By time.
+    /// In order of time.
     given: VecDeque<Given>,
     again: VecDeque<u32>,
-    /// How many tokens it had.
+    /// How many tokens the flow was given.
     tokens: u32,
     /// Until when it is downgraded.
     downgraded: Instant,
@@ -180,7 +180,7 @@ struct Host {
     flows: Vec<u32>,
     /// When the next token may be given.
     free_at: Instant,
-    /// The timer that counts; others are out of date.
+    /// When the valid timer goes off; others are out of date.
     due: Option<Instant>,
 }
 
@@ -198,6 +198,7 @@ impl Phost {
         Self { config, flows: Slots::new(flows), hosts }
     }
 
+    /// Sends the request of `flow`, or repeats it after a timeout.
     fn request(&mut self, net: &mut Net<'_>, flow: u32) {
         let timeout = self.config.timeout;
         let Some(state) = self.flows.get_mut(flow) else { return };
@@ -213,7 +214,8 @@ impl Phost {
         net.timer(net.now() + timeout.saturating_mul(1 << state.tries), REQUEST, flow);
     }
 
-    /// Spends the token of the flow that lacks least, of several the first.
+    /// Sends a packet from `host` with the token of the flow that lacks least, of several the
+    /// first.
     fn spend(&mut self, net: &mut Net<'_>, host: u32) {
         let sender = &mut self.hosts[host as usize];
         sender.is_spending = false;
@@ -239,7 +241,7 @@ impl Phost {
         net.timer(net.host_clear_at(host), SPEND, host);
     }
 
-    /// Gives a token if it is time, and sets the timer for the next.
+    /// Gives a token if one is due, and sets the timer for the next.
     fn give(&mut self, net: &mut Net<'_>, host: u32) {
         let now = net.now();
         if self.hosts[host as usize].flows.is_empty() {
@@ -262,7 +264,7 @@ impl Phost {
         }
     }
 
-    /// Sends a token; says when the next may be given.
+    /// Sends `token`. Returns when the next may be given.
     fn send_token(&mut self, net: &mut Net<'_>, host: u32, token: &Token) -> Instant {
         let rest = self.flows.get(token.flow).map_or(0, |state| state.packets - state.held.count());
         let src = net.flow(token.flow).src;
@@ -273,8 +275,8 @@ impl Phost {
         free_at
     }
 
-    /// A token for the flow that lacks least of those that may have one; or else when the first
-    /// token that is out times out.
+    /// A token for the flow that lacks least of those that may have one; if none may, when to look
+    /// again.
     fn choose(&mut self, now: Instant, host: u32) -> Result<Token, Instant> {
         let mut best: Option<(u32, u32)> = None;
         let mut wake = now + self.config.timeout;
@@ -303,6 +305,7 @@ impl Phost {
         Ok(Token { flow, number, serial, until: now })
     }
 
+    /// The receiver takes in the request of `flow`.
     fn announced(&mut self, net: &mut Net<'_>, host: u32, flow: u32) {
         let Some(state) = self.flows.get_mut(flow) else { return };
         if state.held.count() == state.packets {
@@ -320,6 +323,7 @@ impl Phost {
         }
     }
 
+    /// The receiver takes a data packet in.
     fn data(&mut self, net: &mut Net<'_>, host: u32, packet: &Packet) {
         let Some(state) = self.flows.get_mut(packet.flow) else { return };
         state.downgraded = Instant::ZERO;
@@ -335,6 +339,7 @@ impl Phost {
         self.give(net, host);
     }
 
+    /// The sender takes a token in.
     fn granted(&mut self, net: &mut Net<'_>, host: u32, packet: &Packet) {
         let now = net.now();
         let Some(state) = self.flows.get_mut(packet.flow) else { return };
@@ -349,7 +354,7 @@ impl Phost {
             until: now + full + Duration::from_ps(full.as_ps() / 2),
         };
         let sender = &mut self.hosts[host as usize];
-        // A packet that still waits to be sent without a token needs none.
+        // A packet that is still to be sent without a token needs none.
         let is_same = |old: &Token| (old.flow, old.number) == (token.flow, token.number);
         if !sender.tokens.iter().any(is_same) {
             sender.tokens.push(token);
@@ -361,8 +366,8 @@ impl Phost {
 }
 
 impl State {
-    /// What was lost, or whose token was, needs another; and a source that does not spend its
-    /// tokens is downgraded.
+    /// Marks packets of timed-out tokens to be given again, and downgrades a flow whose sender does
+    /// not spend its tokens.
     fn give_up(&mut self, now: Instant, config: &PhostConfig) {
         while let Some(&given) = self.given.front() {
             if given.at + config.timeout > now {
@@ -382,6 +387,7 @@ impl State {
     }
 }
 
+/// Sends the ACK of all of `flow`.
 fn acknowledge(net: &mut Net<'_>, flow: u32) {
     let &crate::Flow { src, dst, .. } = net.flow(flow);
     net.send(dst, Packet::control(net.frame.header, flow, Kind::Ack, src));

@@ -1,4 +1,4 @@
-//! TCP, and DCTCP, which is TCP that hears how much of its window was marked.
+//! TCP, and DCTCP, which is TCP that cuts its window by the share of marked packets.
 //!
 //! TCP as the RFCs have it: a handshake, slow start and congestion avoidance (RFC 5681), the
 //! timeout of RFC 6298 with backoff, and losses found by time (RACK, RFC 8985 §6.2), because
@@ -41,7 +41,7 @@ pub struct TcpConfig {
     pub window: u32,
     /// The most packets under way.
     pub window_max: u32,
-    /// The timeout before there is a round trip to go by.
+    /// The timeout before a round trip was measured.
     pub timeout: Duration,
     /// The least timeout.
     pub timeout_min: Duration,
@@ -55,7 +55,7 @@ pub struct TcpConfig {
 impl TcpConfig {
     /// TCP for `fabric`; DCTCP if `has_marks`, whose ports should be [`Discipline::Mark`].
     ///
-    /// The most under way is what fills the round trip and a port's buffer twice.
+    /// The most under way is twice what fills the round trip and a port's buffer.
     ///
     /// The least timeout is one that no packet can outlive in a queue. RFC 6298 §2.4 has a second
     /// so that timeouts are of losses, and Linux 200 ms (`TCP_RTO_MIN`); Vasudevan et al., SIGCOMM
@@ -135,7 +135,7 @@ const HANDSHAKE: Parameter = Parameter::new(
 /// The window with which it starts, in packets and in bytes of payload: RFC 6928 §2, as in Linux.
 const FIRST_WINDOW: u32 = 10;
 const FIRST_WINDOW_BYTES: u32 = 14_600;
-/// The same where packets are so large that these bytes are fewer: RFC 6928 §2.
+/// The initial window where these bytes are fewer packets: RFC 6928 §2.
 const FIRST_WINDOW_MIN: u32 = 2;
 /// The timeout of Gao et al. §4.
 const TIMEOUT_OF_GAO: Duration = Duration::from_us(45);
@@ -151,7 +151,7 @@ const BACKOFF_MAX: u32 = 6;
 struct Sent {
     number: u32,
     at: Instant,
-    /// Whether it had been sent before: its ACK tells no round trip (RFC 6298 §3).
+    /// Whether it was sent before: then its ACK measures no round trip (RFC 6298 §3).
     is_again: bool,
 }
 
@@ -162,7 +162,7 @@ struct State {
     acked: Held,
     held: Held,
     next: u32,
-    /// By time.
+    /// In order of sending.
     sent: VecDeque<Sent>,
     lost: VecDeque<u32>,
     window: f64,
@@ -235,14 +235,14 @@ impl Tcp {
         Self { config, flows: Slots::new(flows), open: BTreeMap::new() }
     }
 
-    /// The timeout of who knows this round trip.
+    /// The timeout for a smoothed round trip and its variation; the initial one without these.
     fn timeout(config: TcpConfig, round_trip: Option<(Duration, Duration)>) -> Duration {
         round_trip.map_or(config.timeout, |(smooth, variation)| {
             (smooth + variation.saturating_mul(4)).max(config.timeout_min)
         })
     }
 
-    /// A flow of an open connection begins with what that has learned.
+    /// Begins a flow of an open connection with what that connection has learned.
     fn resume(&mut self, net: &Net<'_>, flow: u32) {
         let &crate::Flow { src, dst, .. } = net.flow(flow);
         let (Some(state), Some(learned)) = (self.flows.get_mut(flow), self.open.get(&(src, dst)))
@@ -257,7 +257,7 @@ impl Tcp {
         }
     }
 
-    /// A flow of an open connection has ended.
+    /// Stores what a flow of an open connection has learned, at its end.
     fn keep(&mut self, net: &Net<'_>, flow: u32) {
         let &crate::Flow { src, dst, .. } = net.flow(flow);
         let Some(state) = self.flows.get(flow) else { return };
@@ -266,6 +266,7 @@ impl Tcp {
         self.open.insert((src, dst), learned);
     }
 
+    /// Sends the packets of `flow` that the window allows.
     fn send(&mut self, net: &mut Net<'_>, flow: u32) {
         let Some(state) = self.flows.get_mut(flow) else { return };
         let &crate::Flow { src, dst, bytes, .. } = net.flow(flow);
@@ -284,6 +285,7 @@ impl Tcp {
         }
     }
 
+    /// Sets the timeout of `flow`.
     fn arm(&mut self, net: &mut Net<'_>, flow: u32) {
         let config = self.config;
         let Some(state) = self.flows.get_mut(flow) else { return };
@@ -295,6 +297,7 @@ impl Tcp {
         }
     }
 
+    /// The sender takes an ACK in.
     fn ack(&mut self, net: &mut Net<'_>, packet: &Packet) {
         let has_marks = self.config.has_marks;
         let most = f64::from(self.config.window_max);
@@ -335,7 +338,7 @@ impl State {
         u32::try_from(count).unwrap_or(u32::MAX)
     }
 
-    /// What was lost first, then what was never sent; and whether it had been sent.
+    /// The next packet to send, lost ones first, and whether it was sent before.
     fn next_to_send(&mut self) -> Option<(u32, bool)> {
         while let Some(number) = self.lost.pop_front() {
             if !self.acked.has(number) {
@@ -349,7 +352,7 @@ impl State {
         })
     }
 
-    /// Takes in what an ACK says.
+    /// Marks what an ACK acknowledges, and measures the round trip.
     fn learn(&mut self, packet: &Packet, now: Instant) {
         if !self.acked.has(packet.number)
             && let Some(sent) = self.sent.iter().rev().find(|sent| sent.number == packet.number)
@@ -365,7 +368,7 @@ impl State {
         }
     }
 
-    /// RFC 6298 §2.
+    /// Takes in a round trip (RFC 6298 §2).
     fn sample(&mut self, round_trip: Duration) {
         let ps = round_trip.as_ps();
         self.round_trip = Some(match self.round_trip {
@@ -379,7 +382,7 @@ impl State {
         });
     }
 
-    /// RFC 8985 §6.2, with a window for reordering of a smoothed round trip.
+    /// Finds lost packets (RFC 8985 §6.2), with a smoothed round trip as the window for reordering.
     fn find_losses(&mut self, now: Instant) {
         let window = self.round_trip.map_or(Duration::MAX, |(smooth, _)| smooth);
         while let Some(&sent) = self.sent.front() {
@@ -398,12 +401,12 @@ impl State {
         }
     }
 
-    /// RFC 8257 §3.3 and §3.4.
+    /// Counts ACKs and marks, and cuts the window by their share (RFC 8257 §3.3 and §3.4).
     fn count_mark(&mut self, is_marked: bool, new: u32) {
         self.acks += new;
         self.marks += u32::from(is_marked);
         if is_marked && !self.is_cut {
-            // What is under way was sent before the cut and says nothing about it.
+            // What is under way was sent before the cut; its marks do not count for another.
             self.is_cut = true;
             self.window_end = self.next;
             self.window = (self.window * (1.0 - self.alpha / 2.0)).max(1.0);

@@ -5,8 +5,8 @@
 //! arbiter gives the timeslots of an epoch at once: to flows with the fewest packets left first,
 //! until none can have another, and with each a way, so that every link has in every timeslot
 //! what it can carry. A timeslot is 1.0625 packet times: the rest is for headers, which go first
-//! and are few, as a receiver acknowledges an epoch's packets together. Whoever hears nothing
-//! asks again.
+//! and are few, as a receiver acknowledges an epoch's packets together. A sender that receives
+//! nothing repeats its request.
 //!
 //! Where links between switches are faster than those of hosts, as many packets share one in a
 //! timeslot, and would come there together if all left when it begins. So the arbiter also says
@@ -70,18 +70,18 @@ struct Allocation {
 #[derive(Debug, Default)]
 struct State {
     packets: u32,
-    // The sender's.
+    // The sender's part.
     acked: Held,
     next: u32,
     again: VecDeque<u32>,
-    /// Timeslots asked for and heard of, since the start.
+    /// Timeslots requested, and timeslots received in schedules, since the start.
     asked: u32,
     heard: u32,
     heard_at: Instant,
     tries: u32,
-    // The receiver's.
+    // The receiver's part.
     held: Held,
-    // The arbiter's: timeslots asked for and given.
+    // The arbiter's part: timeslots requested and given.
     wanted: u32,
     given: u32,
     given_at: Instant,
@@ -90,7 +90,7 @@ struct State {
 #[derive(Debug, Default, Clone)]
 struct Host {
     slots: VecDeque<Allocation>,
-    /// The timer that counts; others are out of date.
+    /// When the valid timer goes off; others are out of date.
     due: Option<Instant>,
 }
 
@@ -102,12 +102,12 @@ pub(crate) struct Fastpass {
     hosts: Vec<Host>,
     arbiter: u32,
     table: Timetable,
-    /// Flows that want timeslots.
+    /// Flows that need timeslots.
     demands: Vec<u32>,
     is_deciding: bool,
-    /// The first timeslot that was not given.
+    /// The first timeslot that is not given yet.
     next_slot: u64,
-    /// What schedules say that are on their way.
+    /// Schedules that are under way, by number.
     schedules: BTreeMap<u32, Vec<Allocation>>,
     schedule_count: u32,
 }
@@ -135,7 +135,7 @@ impl Definition for Fastpass {
         omits: "ways by edge colouring, a second arbiter, several flows in a request",
     };
 
-    /// A network without an arbiter has one of its hosts for it.
+    /// Adds an arbiter to a topology without one.
     fn fabric(topology: Topology, switching: Switching) -> Result<Fabric, SimError> {
         let topology = match topology.arbiter() {
             Some(_) => topology,
@@ -165,13 +165,14 @@ impl Fastpass {
         }
     }
 
+    /// Requests the timeslots of `flow` from the arbiter.
     fn request(&self, net: &mut Net<'_>, flow: u32) {
         let Some(state) = self.flows.get(flow) else { return };
         let request = Packet::control(net.frame.header, flow, Kind::Request, self.arbiter);
         net.send(net.flow(flow).src, Packet { number: state.asked, extra: state.heard, ..request });
     }
 
-    /// Asks again, if nothing was heard for the timeout.
+    /// Repeats the request of `flow` if its sender has received nothing for the timeout.
     fn ask(&mut self, net: &mut Net<'_>, flow: u32) {
         let timeout = self.config.timeout;
         let Some(state) = self.flows.get_mut(flow) else { return };
@@ -193,7 +194,7 @@ impl Fastpass {
         self.request(net, flow);
     }
 
-    /// The arbiter has a request.
+    /// The arbiter takes a request in.
     fn asked(&mut self, net: &mut Net<'_>, packet: &Packet) {
         let now = net.now();
         let FastpassConfig { timeout, .. } = self.config;
@@ -215,11 +216,12 @@ impl Fastpass {
         }
     }
 
+    /// The length of an epoch.
     fn epoch(&self) -> Duration {
         self.config.slot.saturating_mul(u64::from(self.config.epoch))
     }
 
-    /// Gives the timeslots of an epoch, and sends each sender its schedule.
+    /// The arbiter gives the timeslots of an epoch, and sends each sender its schedule.
     fn decide(&mut self, net: &mut Net<'_>) {
         let flows = &self.flows;
         self.demands.retain(|&flow| flows.get(flow).is_some());
@@ -257,7 +259,7 @@ impl Fastpass {
         }
     }
 
-    /// Gives a flow what it wants of the timeslots that are left.
+    /// Gives a flow as many of the timeslots left as it needs.
     fn give(
         &mut self,
         net: &Net<'_>,
@@ -273,7 +275,7 @@ impl Fastpass {
         let count = u64::from(count);
         let mut beat = beats.start;
         while beat < beats.end && state.wanted > state.given {
-            // Others begin with other ways, which are perhaps free then.
+            // Senders start with different ways, so that their first choice is more likely free.
             let first = beat / table.slot_beats() + u64::from(src);
             let mut ways = (first..first + count).map(|way| way % count);
             let way = match table.is_free(src, beat) {
@@ -294,7 +296,7 @@ impl Fastpass {
         }
     }
 
-    /// A sender has its schedule.
+    /// A sender takes its schedule in.
     fn follow(&mut self, net: &mut Net<'_>, host: u32, packet: &Packet) {
         let Some(schedule) = self.schedules.remove(&packet.number) else { return };
         let now = net.now();
@@ -304,7 +306,7 @@ impl Fastpass {
             state.heard_at = now;
             state.tries = 0;
             if allocation.at < now {
-                // It came too late to be kept: another is asked for in its place.
+                // The timeslot has passed: the sender requests another instead.
                 state.asked += 1;
                 self.request(net, allocation.flow);
                 continue;
@@ -316,6 +318,7 @@ impl Fastpass {
         self.arm(net, host);
     }
 
+    /// Sets the timer of `host` for its next timeslot.
     fn arm(&mut self, net: &mut Net<'_>, host: u32) {
         let sender = &mut self.hosts[host as usize];
         let Some(&Allocation { at, .. }) = sender.slots.front() else { return };
@@ -325,7 +328,7 @@ impl Fastpass {
         }
     }
 
-    /// A timeslot of a sender begins.
+    /// Sends what the timeslots of `host` that begin now are for.
     fn send(&mut self, net: &mut Net<'_>, host: u32) {
         let sender = &mut self.hosts[host as usize];
         if sender.due != Some(net.now()) {
@@ -353,6 +356,7 @@ impl Fastpass {
         self.arm(net, host);
     }
 
+    /// The receiver takes a data packet in, and acknowledges an epoch's packets together.
     fn data(&mut self, net: &mut Net<'_>, packet: &Packet) {
         let Some(state) = self.flows.get_mut(packet.flow) else { return };
         let is_new = state.held.take(packet.number);
@@ -372,6 +376,7 @@ impl Fastpass {
         net.send(dst, Packet { number: packet.number, extra: state.held.until(), ..ack });
     }
 
+    /// The sender takes an ACK in.
     fn ack(&mut self, net: &mut Net<'_>, packet: &Packet) {
         let Some(state) = self.flows.get_mut(packet.flow) else { return };
         state.heard_at = net.now();
@@ -388,7 +393,7 @@ impl Fastpass {
 }
 
 impl State {
-    /// The next packet, and whether it had been sent.
+    /// The next packet to send, and whether it was sent before; `None` if none is left.
     fn next_to_send(&mut self) -> Option<(u32, bool)> {
         while let Some(number) = self.again.pop_front() {
             if !self.acked.has(number) {

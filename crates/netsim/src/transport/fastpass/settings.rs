@@ -1,4 +1,4 @@
-//! What can be set of Fastpass.
+//! Settings of Fastpass.
 
 use measure::{Bytes, Duration};
 
@@ -9,15 +9,15 @@ use crate::topology::Link;
 /// Settings of Fastpass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FastpassConfig {
-    /// A timeslot.
+    /// Length of a timeslot.
     pub slot: Duration,
     /// Timeslots that are given at once.
     pub epoch: u32,
-    /// How long the only schedule of an epoch may take,
+    /// The longest time that the only schedule of an epoch takes,
     pub lead: Duration,
-    /// and each further one.
+    /// and each further one takes in addition.
     pub lead_each: Duration,
-    /// How long a sender hears nothing before it asks again.
+    /// How long a sender waits for an answer before it repeats its request.
     pub timeout: Duration,
 }
 
@@ -47,7 +47,7 @@ impl FastpassConfig {
         }
     }
 
-    /// What can be set, and where that is kept.
+    /// Every parameter, with its value to read or set.
     pub(super) fn parameters(&mut self) -> Vec<(Parameter, Slot<'_>)> {
         let Self { slot, epoch, lead, lead_each, timeout } = self;
         vec![
@@ -81,7 +81,7 @@ const LEAD_EACH: Parameter = Parameter::new(
 const EPOCH_OF_GAO: u32 = 8;
 /// Sixteenths of a packet time in a timeslot: one is for headers.
 const SIXTEENTHS: u64 = 17;
-/// Times that a request, the decision and the schedule take, after which one is asked for again.
+/// The timeout, in times of a request, the decision and its schedule.
 const PATIENCE: u64 = 4;
 /// Bytes of a schedule for each of its timeslots.
 pub(super) const SCHEDULE_BYTES: u32 = 4;

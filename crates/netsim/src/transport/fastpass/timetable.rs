@@ -1,10 +1,10 @@
-//! Which packets come to a link when.
+//! The timetable of links: when each gets a packet.
 //!
 //! Packets leave at beats: a timeslot has as many as the fastest link carries packets in it. A
-//! packet has a link of its way from when it comes there, for a timeslot, or on a faster link for
-//! its part of one. None comes to a link while another has it, so none waits for another: hosts
-//! whose packets share a fast link leave one after another. Ways of different lengths come in the
-//! middle of each other's timeslots, so times are kept and not numbers of timeslots.
+//! packet reserves each link of its way from when it gets there, for a timeslot, or on a faster
+//! link for its part of one. None gets to a link while another has it, so none queues: hosts whose
+//! packets share a fast link leave one after another. Ways of different lengths get there within
+//! each other's timeslots, so the table has times and not numbers of timeslots.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -19,10 +19,10 @@ const BEATS_MAX: u64 = 16;
 /// What a link carries.
 #[derive(Debug, Clone)]
 struct Link {
-    /// How long it has a packet, and how long the packet takes.
+    /// How long a packet reserves the link, and how long it occupies it.
     hold: Duration,
     packet: Duration,
-    /// When packets come, in order.
+    /// When packets get to the link, in order.
     times: VecDeque<Instant>,
 }
 
@@ -30,14 +30,14 @@ struct Link {
 #[derive(Debug, Default)]
 pub(super) struct Timetable {
     slot: Duration,
-    /// In a timeslot.
+    /// Beats in a timeslot.
     beats: u64,
     links: Vec<Link>,
-    /// The ends of the ways that are being looked at, and of each that was its links, and when a
-    /// packet comes there.
+    /// The ends of the ways of `ways`; of each way that was used its links, and when a packet gets
+    /// to each.
     ends: (u32, u32),
     ways: Vec<Vec<(u32, Duration)>>,
-    /// Links by which what the arbiter sends leaves its switch, and when a packet comes there.
+    /// Links by which the arbiter's packets leave its switch, and when a packet gets to each.
     leaving: Vec<(u32, Duration)>,
 }
 
@@ -59,23 +59,23 @@ impl Timetable {
         }
     }
 
-    /// Finds the links that the arbiter, which comes after all hosts, shares with those at its
-    /// switch.
+    /// Finds the links that the arbiter shares with the hosts at its switch. Its number is that
+    /// after the last host's.
     pub(super) fn look_from(&mut self, net: &Net<'_>, arbiter: u32) {
         let farthest = (0..arbiter).max_by_key(|&host| net.way_count(arbiter, host));
         let Some(host) = farthest else { return };
         let mut hops = Vec::new();
         for way in 0..net.way_count(arbiter, host) {
             net.route(arbiter, host, way, &mut hops);
-            // Its own, another switch's and the host's at least.
+            // At least the arbiter's own link, another switch's and the host's.
             if hops.len() > 2 && !self.leaving.contains(&hops[1]) {
                 self.leaving.push(hops[1]);
             }
         }
     }
 
-    /// Keeps links by which schedules leave free for as many packets as `bytes` of them, spread
-    /// over timeslots, are more than what timeslots leave for headers.
+    /// Reserves links by which schedules leave for `bytes` of them: for as many packets, spread
+    /// over the timeslots, as exceed what timeslots leave for headers.
     pub(super) fn keep(&mut self, slots: &Range<u64>, bytes: u64, full: u32) {
         let count = self.leaving.len() as u64;
         let beats = self.beats(slots);
@@ -85,7 +85,7 @@ impl Timetable {
             let time = link.packet.as_ps() * bytes / count / u64::from(full);
             let packets = self.slot.as_ps() * (slots.end - slots.start) / link.hold.as_ps();
             let rest = (link.hold.as_ps() - link.packet.as_ps()) * packets;
-            // At most half of them: hosts are to send something, however slow the link is.
+            // At most half of the packets: hosts must be able to send, however slow the link is.
             let kept = time.saturating_sub(rest).div_ceil(link.packet.as_ps()).min(packets / 2);
             for part in 0..kept {
                 let at = self.start(beats.start + (beats.end - beats.start) * part / kept) + after;
@@ -97,12 +97,12 @@ impl Timetable {
         }
     }
 
-    /// The beats of timeslots.
+    /// The beats of a range of timeslots.
     pub(super) const fn beats(&self, slots: &Range<u64>) -> Range<u64> {
         slots.start * self.beats..slots.end * self.beats
     }
 
-    /// Beats of a timeslot.
+    /// How many beats a timeslot has.
     pub(super) const fn slot_beats(&self) -> u64 {
         self.beats
     }
@@ -113,12 +113,12 @@ impl Timetable {
         Instant::ZERO + self.slot.saturating_mul(beat / self.beats) + Duration::from_ps(part)
     }
 
-    /// Whether `host` can send a packet at a beat.
+    /// Whether `host` may send a packet at `beat`.
     pub(super) fn is_free(&self, host: u32, beat: u64) -> bool {
         self.links[host as usize].has_room(self.start(beat))
     }
 
-    /// Looks at `count` ways from `src` to `dst` from now on.
+    /// Selects the `count` ways from `src` to `dst` for the calls of `take` that follow.
     pub(super) fn look_at(&mut self, src: u32, dst: u32, count: u16) {
         self.ends = (src, dst);
         self.ways.iter_mut().for_each(Vec::clear);
@@ -127,7 +127,8 @@ impl Timetable {
         }
     }
 
-    /// Takes in a packet that leaves at a beat, if the way has room for it.
+    /// Reserves the links of `way` for a packet that leaves at `beat`. Returns whether all were
+    /// free.
     pub(super) fn take(&mut self, net: &Net<'_>, beat: u64, way: u16) -> bool {
         let start = self.start(beat);
         let hops = &mut self.ways[usize::from(way)];
@@ -147,12 +148,13 @@ impl Timetable {
 }
 
 impl Link {
+    /// Whether a packet that gets to the link at `at` meets no other.
     fn has_room(&self, at: Instant) -> bool {
         let first = self.times.partition_point(|&time| time + self.hold <= at);
         self.times.get(first).is_none_or(|&time| time >= at + self.hold)
     }
 
-    /// Adds a packet, and forgets those that nothing can meet which comes after `now`.
+    /// Adds a packet, and drops those that a packet after `now` cannot meet.
     fn add(&mut self, at: Instant, now: Instant) {
         while self.times.front().is_some_and(|&time| time + self.hold <= now) {
             self.times.pop_front();

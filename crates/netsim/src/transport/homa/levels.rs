@@ -1,8 +1,8 @@
-//! Which messages share a level of priority: cutoffs by size.
+//! Which messages share a priority level: cutoffs by size.
 
 use crate::flow::Frame;
 
-/// A message: its bytes, and those on the wire that are unscheduled and all.
+/// A message: its bytes, its unscheduled bytes on the wire and all its bytes on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Size {
     bytes: u64,
@@ -11,6 +11,7 @@ pub(super) struct Size {
 }
 
 impl Size {
+    /// The sizes of a message of `bytes`, of which `round_trip` packets are unscheduled.
     pub(super) fn of(bytes: u64, frame: Frame, round_trip: u32) -> Self {
         let packets = frame.packets(bytes);
         let all = bytes + u64::from(packets) * u64::from(frame.header);
@@ -19,9 +20,8 @@ impl Size {
     }
 }
 
-/// Divides the levels among unscheduled and scheduled bytes (§3.4): the share of unscheduled
-/// bytes is that of their levels, and each of these has as many of them. Bytes are those on the
-/// wire.
+/// Divides the levels among unscheduled and scheduled bytes on the wire (§3.4) in proportion, and
+/// unscheduled bytes evenly among theirs. Returns the cutoffs and the number of scheduled levels.
 pub(super) fn cutoffs(mut sizes: Vec<Size>, levels: u32) -> (Vec<u64>, usize) {
     sizes.sort_unstable();
     let total: u64 = sizes.iter().map(|size| size.all).sum();
@@ -33,7 +33,7 @@ pub(super) fn cutoffs(mut sizes: Vec<Size>, levels: u32) -> (Vec<u64>, usize) {
     let (mut sum, mut levels_full) = (0, 0);
     for size in &sizes {
         sum += size.unscheduled;
-        // A size that fills several levels has the first of them.
+        // A size that fills several levels gets the first of them.
         let full = sum * count / first;
         if full > levels_full && longest > Some(size.bytes) {
             levels_full = full;

@@ -48,9 +48,9 @@ const UNHEARD: u8 = 0;
 const MISSING: u8 = 1;
 const SEND: u8 = 2;
 
-/// Doublings of a sender's timeout.
+/// Doublings of a sender's timeout, at most.
 const BACKOFF_MAX: u32 = 6;
-/// The level of what is sent again; headers have it, too.
+/// The level of packets that are sent again; headers have it, too.
 const HIGHEST: u32 = 0;
 /// Bytes of an acknowledgement for each message but the one in its header (`struct homa_ack` of
 /// the authors' module for Linux).
@@ -59,25 +59,25 @@ const ALSO_BYTES: u32 = 10;
 #[derive(Debug, Default)]
 struct State {
     packets: u32,
-    /// Of its payload, and how many a full packet has.
+    /// Payload of the message, and of a full packet, in bytes.
     bytes: u64,
     each: u32,
-    // The sender's.
+    // The sender's part.
     granted: u32,
     next: u32,
     again: VecDeque<u32>,
-    /// Of unscheduled and of scheduled packets.
+    /// Levels of unscheduled and of scheduled packets.
     levels: [u32; 2],
     heard_at: Instant,
     tries: u32,
-    /// Whether its host looks at it when the link is free.
+    /// Whether the message is in `sending` of its host.
     is_listed: bool,
-    // The receiver's.
+    // The receiver's part.
     held: Held,
     is_known: bool,
     given: u32,
     came_at: Instant,
-    /// The message that is acknowledged with it.
+    /// The next message that the same ACK acknowledges.
     also: Option<u32>,
 }
 
@@ -88,7 +88,7 @@ struct Host {
     is_busy: bool,
     // As a receiver: messages that need grants.
     granting: Vec<u32>,
-    /// By sender: messages that have come and are not acknowledged.
+    /// By sender: messages that have arrived and are not acknowledged.
     owed: BTreeMap<u32, Vec<u32>>,
 }
 
@@ -98,9 +98,9 @@ pub(crate) struct Homa {
     config: HomaConfig,
     flows: Slots<State>,
     hosts: Vec<Host>,
-    /// Bytes up to which a message has the level, by unscheduled level but the last.
+    /// The largest message of each unscheduled level but the last, in bytes.
     cutoffs: Vec<u64>,
-    /// Messages that a receiver has granted at once.
+    /// How many messages a receiver grants at a time.
     overcommitment: usize,
     ranked: Vec<(u32, u32)>,
 }
@@ -152,7 +152,7 @@ impl Homa {
         }
     }
 
-    /// Sends a packet of the message that has least left, if the link is free.
+    /// Sends a packet of the message with the fewest bytes left.
     fn send(&mut self, net: &mut Net<'_>, host: u32) {
         let Self { hosts, flows, .. } = self;
         let sender = &mut hosts[host as usize];
@@ -178,7 +178,7 @@ impl Homa {
         let owed = sender.owed.get_mut(&dst).and_then(Vec::pop);
         let data = Packet {
             number,
-            // The number of a message that it acknowledges, plus 1; 0 for none.
+            // The number of a message that this packet acknowledges, plus 1; 0 for none.
             extra: owed.map_or(0, |owed| owed + 1),
             priority: match again {
                 Some(_) => HIGHEST,
@@ -191,12 +191,14 @@ impl Homa {
         net.timer(net.host_clear_at(host), SEND, host);
     }
 
+    /// As `send`, unless the link of `host` is busy.
     fn send_if_free(&mut self, net: &mut Net<'_>, host: u32) {
         if !self.hosts[host as usize].is_busy {
             self.send(net, host);
         }
     }
 
+    /// The receiver takes a data packet in.
     fn data(&mut self, net: &mut Net<'_>, host: u32, packet: &Packet) {
         let flow = packet.flow;
         if let Some(acknowledged) = packet.extra.checked_sub(1) {
@@ -230,7 +232,8 @@ impl Homa {
         self.grant(net, host);
     }
 
-    /// The receiver has all of `flow`: acknowledges a write at once, and the rest with others.
+    /// The receiver has all of `flow`: acknowledges a write at once, and a read or one-way flow
+    /// together with others.
     fn owe(&mut self, net: &mut Net<'_>, flow: u32) {
         let &Flow { src, dst, exchange, .. } = net.flow(flow);
         let owed = self.hosts[dst as usize].owed.entry(src).or_default();
@@ -245,7 +248,7 @@ impl Homa {
         }
     }
 
-    /// Tells the sender that all of `flow` has come, and of all others if `has_others`.
+    /// Sends the ACK of `flow`, and of all messages owed to its sender if `has_others`.
     fn acknowledge(&mut self, net: &mut Net<'_>, flow: u32, has_others: bool) {
         let &Flow { src, dst, .. } = net.flow(flow);
         let mut count = 0;
@@ -263,7 +266,7 @@ impl Homa {
         net.send(dst, Packet { number: count, ..ack });
     }
 
-    /// The sender of `flow` knows that it is done, and of so many that are acknowledged with it.
+    /// The sender takes in the ACK of `flow` and of `others` more.
     fn acknowledged(&mut self, net: &mut Net<'_>, flow: u32, others: u32) {
         let mut next = Some(flow);
         for _ in 0..=others {
@@ -275,7 +278,7 @@ impl Homa {
         }
     }
 
-    /// A sender asks whether all of `flow` has come.
+    /// The receiver answers a sender's question whether all of `flow` has arrived.
     fn asked(&mut self, net: &mut Net<'_>, flow: u32) {
         let Some(state) = self.flows.get(flow) else { return };
         let &Flow { src, dst, .. } = net.flow(flow);
@@ -288,10 +291,10 @@ impl Homa {
             let extra = self.config.round_trip.min(state.packets);
             net.send(dst, Packet { extra, ..resend });
         }
-        // Or else the receiver knows what it misses.
+        // Otherwise the receiver itself requests what is missing.
     }
 
-    /// Lets a round trip be under way of each message that lacks least.
+    /// Grants the messages that lack least, each up to one round trip ahead.
     fn grant(&mut self, net: &mut Net<'_>, host: u32) {
         let Self { hosts, flows, ranked, .. } = self;
         let receiver = &mut hosts[host as usize];
@@ -324,7 +327,7 @@ impl Homa {
         }
     }
 
-    /// Asks again for what was granted and is missing, if nothing came for the timeout.
+    /// The receiver requests granted packets that are missing, if none arrived for the timeout.
     fn miss(&mut self, net: &mut Net<'_>, flow: u32) {
         let timeout = self.config.timeout;
         let Some(state) = self.flows.get_mut(flow) else { return };
@@ -349,8 +352,8 @@ impl Homa {
         net.timer(net.now() + timeout, MISSING, flow);
     }
 
-    /// Asks whether a message has come, if nothing was heard for the timeout; of one that is not
-    /// sent the first packet goes again.
+    /// The sender asks whether a message has arrived, if it received nothing for the timeout; if
+    /// the message is not sent in full, it sends the first packet again.
     fn remind(&mut self, net: &mut Net<'_>, flow: u32) {
         let timeout = self.config.timeout;
         let Some(state) = self.flows.get_mut(flow) else { return };
@@ -372,7 +375,7 @@ impl Homa {
         }
     }
 
-    /// `host` has something of `flow` to send.
+    /// Adds `flow` to the messages that `host` has packets of to send.
     fn list(&mut self, host: u32, flow: u32) {
         if let Some(state) = self.flows.get_mut(flow)
             && !std::mem::replace(&mut state.is_listed, true)
@@ -381,7 +384,7 @@ impl Homa {
         }
     }
 
-    /// The sender has a grant or is asked to send again.
+    /// The sender takes in a grant or a request to send again.
     fn heard(&mut self, net: &mut Net<'_>, host: u32, packet: &Packet) {
         let Some(state) = self.flows.get_mut(packet.flow) else { return };
         state.heard_at = net.now();
@@ -392,7 +395,7 @@ impl Homa {
                 state.levels[1] = packet.extra;
             }
         } else {
-            // What was granted and not heard of is granted by this.
+            // A request to send again also stands for grants that were lost.
             state.granted = state.granted.max(packet.extra);
             for number in packet.number..packet.extra.min(state.next) {
                 if !state.again.contains(&number) {
@@ -412,11 +415,12 @@ impl Homa {
 }
 
 impl State {
+    /// Whether a packet may be sent.
     fn can_send(&self) -> bool {
         self.next < self.granted || !self.again.is_empty()
     }
 
-    /// Bytes that are yet to be sent.
+    /// How many bytes were never sent.
     fn left(&self) -> u64 {
         self.bytes.saturating_sub(u64::from(self.next) * u64::from(self.each))
     }

@@ -1,4 +1,4 @@
-//! What can be set of Homa.
+//! Settings of Homa.
 
 use measure::{Bytes, Duration};
 
@@ -11,11 +11,11 @@ use crate::queue::LEVELS;
 pub struct HomaConfig {
     /// Packets that fill a round trip: RTTbytes.
     pub round_trip: u32,
-    /// How long what was granted may take.
+    /// How long granted packets, or the answer to a message, may take.
     pub timeout: Duration,
-    /// Priorities that are used, at most those that switches have.
+    /// Priority levels in use; at most as many as switches have.
     pub levels: u32,
-    /// Messages that a receiver has granted at once; 0 for as many as scheduled levels.
+    /// Messages that a receiver grants at a time; 0 for as many as scheduled levels.
     pub overcommitment: u32,
     /// Messages that one acknowledgement covers; 1 acknowledges each at once.
     pub acknowledged: u32,
@@ -43,7 +43,7 @@ impl HomaConfig {
         }
     }
 
-    /// What can be set, and where that is kept.
+    /// Every parameter, with its value to read or set.
     pub(super) fn parameters(&mut self) -> Vec<(Parameter, Slot<'_>)> {
         let Self { round_trip, timeout, levels, overcommitment, acknowledged } = self;
         vec![
@@ -87,7 +87,7 @@ const ACKNOWLEDGED: Parameter = Parameter::new(
 const ACKNOWLEDGED_MOST: u32 = 6;
 /// Montazeri et al. 2018, §3.7: a few milliseconds.
 const TIMEOUT_MIN: Duration = Duration::from_ms(2);
-/// Where a round trip takes long, the timeout is so many.
+/// The timeout in round trips, where these are long.
 const TIMEOUT_ROUND_TRIPS: u64 = 20;
 /// Levels of a switch.
 const LEVELS_MOST: u32 = 8;
