@@ -1,23 +1,23 @@
-//! Runs that are repeated until the machine leaves one alone.
+//! Repeats a run until the machine does not disturb it.
 
 use crate::noise::Noise;
 
-/// A run, and what it was measured beside.
+/// A run with the noise that it was measured beside.
 pub trait Measured {
-    /// What it was measured beside.
+    /// The noise during the run.
     fn noise(&self) -> &Noise;
-    /// Whether that is more than it may be.
+    /// Whether the noise exceeds the tolerance.
     fn is_disturbed(&self) -> bool;
-    /// Whether it has a figure. A run without one would have none again, and may have waited for
-    /// its time-out.
+    /// Whether the run has a figure. A run without one would not get one by repetition, and may
+    /// have waited for its time-out.
     fn has_figure(&self) -> bool;
 }
 
-/// Runs `once` until a run is not disturbed, at most so often; answers the least disturbed run, and
-/// how many others there were.
+/// Calls `once` until a run is undisturbed, at most `attempts` times. Returns the least disturbed
+/// run and how many runs were dropped.
 ///
 /// # Errors
-/// The first of `once`.
+/// The first error of `once`.
 pub fn least_disturbed<R: Measured, E>(
     attempts: u32,
     mut once: impl FnMut() -> Result<R, E>,

@@ -1,16 +1,17 @@
 //! Straight lines through points.
 
-/// By least squares.
+/// A straight line, `y = intercept + slope · x`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Line {
-    /// The y where x is 0.
+    /// The y at x = 0.
     pub intercept: f64,
-    /// The y that one more x adds.
+    /// The rise of y per unit of x.
     pub slope: f64,
 }
 
 impl Line {
-    /// Through (x, y); level if there is only one x, `None` without a point.
+    /// The least-squares line through points (x, y); level if all have the same x, `None` without a
+    /// point.
     #[must_use]
     pub fn fit(points: &[(f64, f64)]) -> Option<Self> {
         if points.is_empty() {
@@ -23,15 +24,15 @@ impl Line {
         Some(Self { intercept: y - slope * x, slope })
     }
 
-    /// The y of an x.
+    /// The y at `x`.
     #[must_use]
     pub fn at(&self, x: f64) -> f64 {
         self.intercept + self.slope * x
     }
 }
 
-/// The share of the variance of y that lines explain, each its own points: 1 less what is left over
-/// what there is. `None` where nothing varies.
+/// The share of the variance of y that lines explain, each of its own points (R²): 1 less the
+/// remaining variance over the total. `None` where y does not vary.
 #[must_use]
 pub fn explained(groups: &[(Line, Vec<(f64, f64)>)]) -> Option<f64> {
     let all: Vec<(f64, f64)> = groups.iter().flat_map(|(_, points)| points.clone()).collect();
@@ -47,7 +48,8 @@ pub fn explained(groups: &[(Line, Vec<(f64, f64)>)]) -> Option<f64> {
     (there > 0.0).then(|| 1.0 - left / there)
 }
 
-/// How well one value goes with another (Pearson), from -1 to 1; `None` where one does not vary.
+/// Pearson's correlation of x and y, from -1 to 1; `None` with fewer than three points or where one
+/// does not vary.
 #[must_use]
 pub fn correlation(points: &[(f64, f64)]) -> Option<f64> {
     if points.len() < 3 {
@@ -60,10 +62,12 @@ pub fn correlation(points: &[(f64, f64)]) -> Option<f64> {
     (spreads > 0.0).then(|| product / spreads.sqrt())
 }
 
+/// The sum of `of` over all points.
 fn sum(points: &[(f64, f64)], of: impl Fn(&(f64, f64)) -> f64) -> f64 {
     points.iter().map(of).sum()
 }
 
+/// The means of x and y.
 fn centre(points: &[(f64, f64)]) -> (f64, f64) {
     let count = points.len() as f64;
     (sum(points, |point| point.0) / count, sum(points, |point| point.1) / count)

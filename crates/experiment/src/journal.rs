@@ -1,10 +1,10 @@
-//! The runs of an experiment on disk: one file for each, there when it has ended and not before.
+//! The runs of an experiment on disk: one file per run, which exists once the run has ended.
 //!
-//! A directory holds `sweep.json` (what was asked, where), `points.jsonl` (every run there is to
-//! be, in the order in which they run), `runs/ID.json` (the runs that have ended), and `log`, which
-//! nobody reads but people. An ID is a hash of all that decides the result of a run. So any number
-//! of processes on any number of machines may work on a directory: a run that is there is not run
-//! again, and of two that did the same run the first counts.
+//! A directory holds `sweep.json` (what was requested, where), `points.jsonl` (every planned run,
+//! in the order in which they run), `runs/ID.json` (the runs that have ended), and `log`, which
+//! only people read. An ID is a hash of all that decides the result of a run. So any number of
+//! processes on any number of machines may work on a directory: a run that has a file is not run
+//! again, and of two results of one run the first counts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -19,18 +19,18 @@ use sha2::{Digest as _, Sha256};
 
 use crate::Log;
 
-/// The file that says what was asked for.
+/// The file that says what was requested.
 pub const HEADER: &str = "sweep.json";
 const POINTS: &str = "points.jsonl";
 const RUNS: &str = "runs";
-/// What begins so is being written.
+/// Prefix of files that are being written.
 const UNFINISHED: &str = ".new-";
-/// Who writes a run takes less.
+/// Files older than this that are still being written belong to processes that were killed.
 const ABANDONED: Duration = Duration::from_secs(3600);
 /// Hexadecimal digits of an ID: 128 bits, so that no two of any number of runs have the same.
 const DIGITS: usize = 32;
 
-/// Why the results cannot be kept where they should.
+/// Why results cannot be stored in, or read from, a directory.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// A file cannot be read or written.
@@ -41,7 +41,7 @@ pub enum JournalError {
         /// Why the kernel refused.
         source: io::Error,
     },
-    /// The directory belongs to something else.
+    /// The directory belongs to another experiment.
     #[error(
         "{} has the results of another experiment or version, or runs with another \
          --allow-unmanaged; name another directory with --output, or remove it",
@@ -51,7 +51,7 @@ pub enum JournalError {
         /// The directory.
         path: PathBuf,
     },
-    /// What was written is not what this afar writes.
+    /// A line is not in the format of this version.
     #[error("{}: line {line} is no result; remove it to go on", path.display())]
     Line {
         /// The file.
@@ -61,7 +61,7 @@ pub enum JournalError {
     },
 }
 
-/// What `sweep.json` says.
+/// The contents of `sweep.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     /// Name and version of the kind of runs.
@@ -72,34 +72,34 @@ pub struct Header {
     pub command: Vec<String>,
     /// When it began, in nanoseconds since 1970.
     pub started_unix_ns: u64,
-    /// The order of runs follows from it.
+    /// Seed of the order of runs.
     pub seed: u64,
     /// The machine.
     pub host: Host,
     /// The text of the experiment file.
     pub experiment: String,
-    /// What is run in every block.
+    /// The cells, each of which runs once in every block.
     pub cells: Vec<String>,
     /// Whether runs count of which much stayed local.
     #[serde(default)]
     pub allow_unmanaged: bool,
 }
 
-/// A run that is to be, as `points.jsonl` has it.
+/// A planned run, a line of `points.jsonl`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Point {
-    /// The name of its file.
+    /// ID of the run and name of its file.
     pub id: String,
     /// Its block, counted from 0.
     pub block: u32,
     /// The name of its cell.
     pub cell: String,
-    /// What its kind of run has to know beside: setting and value.
+    /// What its kind of run needs to know besides, by setting.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, String>,
 }
 
-/// A run that is one of several of its cell.
+/// A run that belongs to a block and a cell.
 pub trait Keyed {
     /// Its block, counted from 0.
     fn block(&self) -> u32;
@@ -111,16 +111,16 @@ pub trait Keyed {
 #[derive(Debug)]
 pub struct Journal<R> {
     directory: PathBuf,
-    /// What the directory was begun with.
+    /// The contents of `sweep.json`.
     header: Header,
     /// IDs of the runs that are in `rows`.
     known: BTreeSet<String>,
-    /// The runs that are on the disk: those that were there by block and cell, then the others in
-    /// the order of their ends.
+    /// The runs on disk: those found when the directory was opened by block and cell, then the
+    /// others in the order of their ends.
     pub rows: Vec<R>,
 }
 
-// What to do about a directory of results that cannot be used.
+// The advice for an I/O error at a directory of results.
 fn remedy(why: &io::Error) -> &'static str {
     match why.kind() {
         io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
@@ -134,16 +134,17 @@ fn remedy(why: &io::Error) -> &'static str {
     }
 }
 
+/// Turns an I/O error at `path` into a `JournalError`.
 fn failed(path: &Path) -> impl FnOnce(io::Error) -> JournalError {
     let path = path.to_owned();
     move |source| JournalError::File { path, source }
 }
 
 impl<R: Serialize + DeserializeOwned + Keyed> Journal<R> {
-    /// Opens the journal in `directory`, which is made if there is none.
+    /// Opens the journal in `directory`, and creates the directory and its `sweep.json` if need be.
     ///
     /// # Errors
-    /// When it belongs to something else or cannot be written to.
+    /// If the directory belongs to another experiment or cannot be written to.
     pub fn open(directory: &Path, header: &Header) -> Result<Self, JournalError> {
         let runs = directory.join(RUNS);
         fs::create_dir_all(directory).map_err(failed(directory))?;
@@ -167,14 +168,15 @@ impl<R: Serialize + DeserializeOwned + Keyed> Journal<R> {
         Self::of(directory, header.clone())
     }
 
-    /// Opens the journal of a directory that somebody else has begun.
+    /// Opens the journal of a directory that another process has begun.
     ///
     /// # Errors
-    /// When there is none.
+    /// If `directory` has no journal, or one of its runs cannot be read.
     pub fn join(directory: &Path) -> Result<Self, JournalError> {
         Self::of(directory, header(directory)?)
     }
 
+    /// Opens the journal of `directory` and reads its runs.
     fn of(directory: &Path, header: Header) -> Result<Self, JournalError> {
         let directory = directory.to_owned();
         let mut journal = Self { directory, header, known: BTreeSet::new(), rows: Vec::new() };
@@ -182,19 +184,19 @@ impl<R: Serialize + DeserializeOwned + Keyed> Journal<R> {
         Ok(journal)
     }
 
-    /// The same without reading the runs that are there, of which there may be many.
+    /// As `join`, without reading the runs, of which there may be many.
     ///
     /// # Errors
-    /// When there is none.
+    /// If `directory` has no journal.
     pub fn join_blind(directory: &Path) -> Result<Self, JournalError> {
         let (directory, header) = (directory.to_owned(), header(directory)?);
         Ok(Self { directory, header, known: BTreeSet::new(), rows: Vec::new() })
     }
 
-    /// Reads the runs that others have added since.
+    /// Reads the runs that other processes have added since the last call.
     ///
     /// # Errors
-    /// When one cannot be read, or is none of this experiment.
+    /// If a run cannot be read or is not of this experiment.
     pub fn read_on(&mut self) -> Result<(), JournalError> {
         let mut fresh = Vec::new();
         for (id, path) in files(&self.directory)? {
@@ -213,11 +215,11 @@ impl<R: Serialize + DeserializeOwned + Keyed> Journal<R> {
         Ok(())
     }
 
-    /// Adds a run; when this returns, it is on the disk. If another process had added it, what that
-    /// one found stays.
+    /// Writes a run to disk and adds it to `rows`. If another process has written that run before,
+    /// its result is added instead.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If the run cannot be written.
     pub fn add(&mut self, row: R) -> Result<(), JournalError> {
         let id = self.header.id(row.block(), row.cell());
         let path = self.directory.join(RUNS).join(format!("{id}.json"));
@@ -232,64 +234,64 @@ impl<R: Serialize + DeserializeOwned + Keyed> Journal<R> {
         Ok(())
     }
 
-    /// Writes down every run there is to be, for processes that get to know them by ID.
+    /// Writes `points.jsonl`, from which other processes learn the planned runs.
     ///
     /// # Errors
-    /// When they cannot be written.
+    /// If the file cannot be written.
     pub fn plan(&self, points: &[Point]) -> Result<(), JournalError> {
         let line = |point| serde_json::to_string(point).expect("plain data has a JSON form") + "\n";
         let path = self.directory.join(POINTS);
         write_whole(&path, &points.iter().map(line).collect::<String>()).map_err(failed(&path))
     }
 
-    /// Whether a run is on the disk, whoever has run it.
+    /// Whether the run `id` is on disk, from whatever process.
     #[must_use]
     pub fn is_there(&self, id: &str) -> bool {
         self.known.contains(id) || self.directory.join(RUNS).join(format!("{id}.json")).exists()
     }
 
-    /// Where this process says which runs it does.
+    /// The log file of this process.
     #[must_use]
     pub fn log(&self) -> Log {
         Log::open(&self.directory)
     }
 
-    /// What the directory was begun with.
+    /// The contents of `sweep.json`.
     #[must_use]
     pub const fn header(&self) -> &Header {
         &self.header
     }
 }
 
-/// How many runs a directory has; 0 where there is none.
+/// How many runs `directory` has; 0 if there is no such directory.
 #[must_use]
 pub fn count(directory: &Path) -> usize {
     files(directory).map_or(0, |files| files.len())
 }
 
-/// What a directory was begun with.
+/// The contents of a directory's `sweep.json`.
 ///
 /// # Errors
-/// When it is not the directory of a sweep.
+/// If `directory` is not the directory of a sweep.
 pub fn header(directory: &Path) -> Result<Header, JournalError> {
     let path = directory.join(HEADER);
     let text = fs::read_to_string(&path).map_err(failed(&path))?;
     serde_json::from_str(&text).map_err(|_| JournalError::Line { path, line: 1 })
 }
 
-/// Every run there is to be.
+/// Every planned run of a directory.
 ///
 /// # Errors
-/// When nobody has written them down.
+/// If no process has written `points.jsonl`.
 pub fn points(directory: &Path) -> Result<Vec<Point>, JournalError> {
     let path = directory.join(POINTS);
     lines(&path, &fs::read_to_string(&path).map_err(failed(&path))?)
 }
 
-/// What a directory holds, without changing it, runs by block and cell.
+/// Reads the header and the runs of a directory, by block and cell, without changing it.
 ///
 /// # Errors
-/// When it is not the directory of a sweep of this kind of runs.
+/// If `directory` is not the directory of a sweep of this kind of runs.
 pub fn read<R>(directory: &Path) -> Result<(Header, Vec<R>), JournalError>
 where
     R: Serialize + DeserializeOwned + Keyed,
@@ -299,7 +301,7 @@ where
 }
 
 impl<R: Keyed> Journal<R> {
-    /// Whether a cell has been run in a block.
+    /// Whether `cell` has been run in `block`, among the runs read so far.
     #[must_use]
     pub fn has(&self, block: u32, cell: &str) -> bool {
         self.known.contains(&self.header.id(block, cell))
@@ -307,10 +309,12 @@ impl<R: Keyed> Journal<R> {
 }
 
 impl Header {
+    /// The parts of the header that decide results.
     fn identity(&self) -> (&str, &str, &str, bool) {
         (&self.schema, &self.version, &self.experiment, self.allow_unmanaged)
     }
 
+    /// Whether both headers are of one experiment.
     fn is_same(&self, other: &Self) -> bool {
         self.identity() == other.identity()
     }
@@ -330,22 +334,22 @@ impl Header {
     }
 }
 
-/// A mark of a file's bytes, so that a change of them is noticed.
+/// A hash of a file's bytes, by which changes are noticed.
 ///
 /// # Errors
-/// When it cannot be read.
+/// If the file cannot be read.
 pub fn mark(path: &Path) -> io::Result<String> {
     Ok(digits(&Sha256::digest(fs::read(path)?), DIGITS))
 }
 
-/// The first digits of a hash, in hexadecimal.
+/// The first `count` hexadecimal digits of a hash.
 pub(crate) fn digits(hash: &[u8], count: usize) -> String {
     let mut text: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
     text.truncate(count);
     text
 }
 
-/// Whole runs by ID, in the order of their IDs.
+/// The files of runs that have ended, by ID.
 fn files(directory: &Path) -> Result<BTreeMap<String, PathBuf>, JournalError> {
     let runs = directory.join(RUNS);
     let entries = fs::read_dir(&runs).map_err(failed(&runs))?.flatten();
@@ -357,11 +361,13 @@ fn files(directory: &Path) -> Result<BTreeMap<String, PathBuf>, JournalError> {
     Ok(named.collect())
 }
 
+/// Reads a run from its file.
 fn read_run<R: DeserializeOwned>(path: &Path) -> Result<R, JournalError> {
     let text = fs::read_to_string(path).map_err(failed(path))?;
     serde_json::from_str(&text).map_err(|_| JournalError::Line { path: path.to_owned(), line: 1 })
 }
 
+/// Parses a file of one JSON value per line.
 fn lines<T: DeserializeOwned>(path: &Path, text: &str) -> Result<Vec<T>, JournalError> {
     let read = |(index, line)| {
         let wrong = |_| JournalError::Line { path: path.to_owned(), line: index + 1 };
@@ -370,7 +376,7 @@ fn lines<T: DeserializeOwned>(path: &Path, text: &str) -> Result<Vec<T>, Journal
     text.lines().enumerate().map(read).collect()
 }
 
-// Of processes that were killed. Those that write now are not old enough.
+// Removes unfinished files of processes that were killed; those that are being written are newer.
 fn remove_abandoned(runs: &Path) {
     for entry in fs::read_dir(runs).into_iter().flatten().flatten() {
         let is_unfinished = entry.file_name().to_string_lossy().starts_with(UNFINISHED);
@@ -382,7 +388,7 @@ fn remove_abandoned(runs: &Path) {
     }
 }
 
-// Beside `path`, with a name that no other process gives, on no other machine.
+// Writes a temporary file beside `path`, with a name that is unique to this process and moment.
 fn write_beside(path: &Path, text: &str) -> io::Result<PathBuf> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let own = format!("{}-{}", std::process::id(), sys::clock::unix_ns());
@@ -392,21 +398,21 @@ fn write_beside(path: &Path, text: &str) -> io::Result<PathBuf> {
     Ok(beside)
 }
 
-// All of it or nothing, in place of what was there.
+// Replaces `path` by a file with `text`, atomically.
 fn write_whole(path: &Path, text: &str) -> io::Result<()> {
     fs::rename(write_beside(path, text)?, path)
 }
 
-/// All of it or nothing, unless it is there; whether it was not.
+/// Creates `path` with `text`, atomically, unless it exists. Returns whether it did not.
 fn write_once(path: &Path, text: &str) -> io::Result<bool> {
     let beside = write_beside(path, text)?;
-    // A second name fails where the first is taken, and a rename does not.
+    // Linking fails if the name is taken, renaming does not.
     match fs::hard_link(&beside, path) {
         Ok(()) => fs::remove_file(&beside).map(|()| true),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             fs::remove_file(&beside).map(|()| false)
         }
-        // There are file systems without second names.
+        // Some file systems have no hard links.
         Err(_) => fs::rename(&beside, path).map(|()| true),
     }
 }

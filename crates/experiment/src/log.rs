@@ -1,4 +1,4 @@
-//! Who ran what, and when: for people. Nothing is decided by it.
+//! The log of who ran what, and when: for people. afar itself does not read it.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -11,7 +11,7 @@ use serde::Serialize;
 /// when it has ended.
 #[derive(Debug)]
 pub struct Log {
-    /// Nothing where it cannot be written: that hinders no run.
+    /// `None` if it cannot be written: runs go on without a log.
     file: Option<Mutex<File>>,
 }
 
@@ -23,7 +23,7 @@ struct Entry<'a> {
 }
 
 impl Log {
-    /// In the directory of an experiment, named after this machine and process.
+    /// Opens the log of this machine and process in the directory of an experiment.
     #[must_use]
     pub fn open(directory: &Path) -> Self {
         let directory = directory.join("log");
@@ -34,16 +34,17 @@ impl Log {
         Self { file: file.ok().map(Mutex::new) }
     }
 
-    /// A run begins.
+    /// Logs that run `id` begins.
     pub fn began(&self, id: &str) {
         self.write("began", id);
     }
 
-    /// A run has ended and is kept.
+    /// Logs that run `id` has ended and is stored.
     pub fn ended(&self, id: &str) {
         self.write("ended", id);
     }
 
+    /// Appends a line.
     fn write(&self, event: &'static str, id: &str) {
         let Some(file) = &self.file else { return };
         let entry = Entry { event, id, at_unix_ns: sys::clock::unix_ns() };

@@ -1,10 +1,11 @@
 //! Looking at runs again and again until they decide, without fooling oneself.
 //!
-//! Whoever looks after every run and stops as soon as an interval excludes a value finds some such
-//! value too often. Under the hypothesis that the value is the true median, each run lies above it
-//! or below with probability 1/2: the count of runs above is a random walk. A boundary for each
-//! look is chosen so that the walk crosses any of them with probability 1 - 93 % in all; the walk
-//! is followed exactly. Early looks spend what they can, because most cells are clear at the first.
+//! An experiment that looks after every run, and stops as soon as an interval excludes a value,
+//! excludes the true one too often. Under the hypothesis that a value is the true median, each run
+//! lies above it or below with probability 1/2: the count of runs above is a random walk. For each
+//! look a boundary is chosen so that the walk crosses any of them with probability 1 - 93 % in all;
+//! the walk is followed exactly. Early looks spend what they can, because most cells are clear at
+//! the first.
 
 use results::Interval;
 
@@ -16,7 +17,7 @@ pub const COVERAGE_MIN: f64 = 0.93;
 #[derive(Debug, Clone)]
 pub struct Looks {
     first: usize,
-    /// For each look, how many runs must lie on one side; nothing if no count is enough.
+    /// For each look, how many runs must lie on one side; `None` if no count is enough.
     boundaries: Vec<Option<usize>>,
 }
 
@@ -25,7 +26,7 @@ impl Looks {
     #[must_use]
     pub fn new(first: usize, last: usize) -> Self {
         let mut left = 1.0 - COVERAGE_MIN;
-        // Probability that the walk has not crossed a boundary and has so many runs above.
+        // By number of runs above: the probability of a walk that has not crossed a boundary.
         let mut alive = vec![1.0];
         let mut boundaries = Vec::new();
         for count in 1..=last.max(first) {
@@ -44,8 +45,9 @@ impl Looks {
         Self { first, boundaries }
     }
 
-    /// The interval of sorted `values`: together, the intervals of all looks hold the true median
-    /// in [`COVERAGE_MIN`] of experiments. Nothing between looks, or where no run count decides.
+    /// The interval of `sorted` values: together, the intervals of all looks hold the true median
+    /// in [`COVERAGE_MIN`] of experiments. `None` before the first and after the last look, or
+    /// where no count decides.
     #[must_use]
     pub fn interval(&self, sorted: &[f64]) -> Option<Interval> {
         let look = sorted.len().checked_sub(self.first)?;
@@ -55,7 +57,7 @@ impl Looks {
     }
 }
 
-// One more run, above or below.
+// The probabilities after one more run, which lies above or below.
 fn step(alive: &[f64]) -> Vec<f64> {
     let mut next = vec![0.0; alive.len() + 1];
     for (above, probability) in alive.iter().enumerate() {
@@ -65,7 +67,7 @@ fn step(alive: &[f64]) -> Vec<f64> {
     next
 }
 
-// The least count on one side that is reached with no more than probability `left`.
+// The least count on one side that is reached with a probability of at most `left`.
 fn boundary(alive: &[f64], left: f64) -> Option<usize> {
     let count = alive.len() - 1;
     let reached = |least: usize| -> f64 {
@@ -74,8 +76,8 @@ fn boundary(alive: &[f64], left: f64) -> Option<usize> {
     };
     // More than half, so that low stays below high.
     let least = (count / 2 + 1..=count).find(|&least| reached(least) <= left)?;
-    // A boundary that nothing reaches any more decides nothing, and an interval from it would be
-    // narrower than what was spent.
+    // A boundary that no walk reaches any more decides nothing, and an interval from it would be
+    // narrower than the probability spent.
     (reached(least) > 0.0).then_some(least)
 }
 

@@ -1,4 +1,4 @@
-//! The machine that measures: what kind it is, and that one run at a time is measured on it.
+//! The machine that measures: its class, and the lock by which one run at a time is measured on it.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read as _, Seek as _, Write as _};
@@ -15,19 +15,19 @@ use crate::journal::digits;
 pub const VARIABLE: &str = "AFAR_LOCK_DIR";
 const DIRECTORIES: [&str; 2] = ["/run/lock", "/tmp"];
 const NAME: &str = "afar-measures";
-/// Everybody may hold it.
+/// Every user may take the lock.
 const MODE: u32 = 0o666;
-/// Do not follow a link that somebody else has put there (Linux, x86-64 and AArch64).
+/// `O_NOFOLLOW`: not through a link of another user's (Linux, x86-64 and AArch64).
 const NO_FOLLOW: i32 = 0o400_000;
 const DIGITS: usize = 8;
 
-/// What equal machines have in common, in words behind a hash of all that is known of them. Runs on
-/// machines of different classes are not compared.
+/// The class of a machine: a description behind a hash of all that is known of it. Runs on machines
+/// of different classes are not compared.
 #[must_use]
 pub fn class(host: &Host) -> String {
     let Host { kernel, cpu_model, cpu_count, memory_bytes, thp, clocksource, .. } = host;
     let Host { virtualised, governor, mitigations, .. } = host;
-    // Equal machines differ by what their firmware keeps.
+    // Equal machines differ in how much memory their firmware reserves.
     let memory = Bytes::new(memory_bytes.next_multiple_of(1 << 30));
     let all = format!(
         "{cpu_model}\n{cpu_count}\n{memory}\n{kernel}\n{thp}\n{clocksource}\n{virtualised:?}\n\
@@ -40,19 +40,19 @@ pub fn class(host: &Host) -> String {
 /// Why nothing may be measured now.
 #[derive(Debug, thiserror::Error)]
 pub enum Busy {
-    /// Somebody else does.
+    /// Another process measures.
     #[error(
         "{holder} measures on this machine, and two at once would measure each other; wait until \
          it ends, or stop it ({})",
         path.display()
     )]
     Held {
-        /// Who, by process and command.
+        /// The process and its command.
         holder: String,
         /// The lock.
         path: PathBuf,
     },
-    /// It cannot be known.
+    /// The lock file cannot be opened or locked.
     #[error(
         "{}: {source}; name a directory that may be written to with {VARIABLE}",
         path.display()
@@ -65,18 +65,18 @@ pub enum Busy {
     },
 }
 
-/// While this is there, nobody else measures on this machine. The kernel takes it away from a
-/// process that ends, however it ends.
+/// The lock on this machine's measurements. The kernel releases it when the process ends, however
+/// it ends.
 #[derive(Debug)]
 pub struct Measuring {
     _file: File,
 }
 
 impl Measuring {
-    /// Takes the machine, for a command that is told to others.
+    /// Takes the lock, and names this command in the lock file.
     ///
     /// # Errors
-    /// When somebody else measures.
+    /// If another process holds the lock, or it cannot be taken.
     pub fn begin() -> Result<Self, Busy> {
         let named = std::env::var_os(VARIABLE).map(PathBuf::from);
         let standard = DIRECTORIES.iter().map(PathBuf::from).find(|path| path.is_dir());
@@ -86,6 +86,7 @@ impl Measuring {
         Self::at(path, &command.join(" "))
     }
 
+    /// Takes the lock at `path` for `command`.
     fn at(path: PathBuf, command: &str) -> Result<Self, Busy> {
         let mut file = match open(&path) {
             Ok(file) => file,
@@ -108,8 +109,8 @@ impl Measuring {
     }
 }
 
-// The kernel refuses to create what is there in a directory that everybody may write to
-// (fs.protected_regular), so that is tried second.
+// Opens the lock file, or creates it. First without creating: the kernel refuses to create a file
+// that exists in a directory that every user may write to (fs.protected_regular).
 fn open(path: &std::path::Path) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).custom_flags(NO_FOLLOW);
@@ -117,7 +118,7 @@ fn open(path: &std::path::Path) -> std::io::Result<File> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             match options.create_new(true).mode(MODE).open(path) {
                 Ok(file) => {
-                    // Whatever the mask of this process is.
+                    // Independently of the process' umask.
                     file.set_permissions(std::fs::Permissions::from_mode(MODE))?;
                     Ok(file)
                 }

@@ -1,19 +1,19 @@
-//! What else the machine did while a run was measured: seen beside the run, not read from its
-//! result.
+//! Noise: what else the machine did while a run was measured. It is observed beside the run, not
+//! deduced from its result.
 //!
 //! Two things take a run's processor time: other guests of the machine, which the hypervisor
-//! reports as stolen time, and other programs of this machine. Those are what all processors did,
-//! less what this program and its children did, less the kernel's own threads.
+//! reports as stolen time, and other programs of this machine. The time of the latter is that of
+//! all processors, less this program's and its children's, less the kernel threads'.
 
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use sys::processors::ProcessorTime;
 
-/// What a run may be measured beside.
+/// How much noise a run may have.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tolerance {
-    /// The share of the processor time that it wanted which other guests may take, 0 to 1.
+    /// The share of the processor time wanted that other guests may take, 0 to 1.
     pub stolen_max: f64,
     /// The share of the processors that other programs may keep busy, 0 to 1.
     pub others_max: f64,
@@ -22,7 +22,7 @@ pub struct Tolerance {
 /// Other programs' time is counted in ticks of 10 ms: less than this is no disturbance.
 const OTHERS_LEAST: Duration = Duration::from_millis(30);
 
-/// What a run was measured beside.
+/// The noise during a run.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Noise {
@@ -48,7 +48,7 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Reads them.
+    /// Reads the counters.
     #[must_use]
     pub fn now() -> Self {
         Self {
@@ -59,8 +59,7 @@ impl Reading {
         }
     }
 
-    /// What happened from `self` until now. Children count once they have ended and were waited
-    /// for.
+    /// The noise from `self` until now. Children count once they have ended and were waited for.
     #[must_use]
     pub fn until_now(&self) -> Noise {
         let now = Self::now();
@@ -87,7 +86,8 @@ impl Reading {
 }
 
 impl Noise {
-    /// What disturbed the run, in words; nothing if nothing did.
+    /// What disturbed the run, as a clause of a sentence; `None` if the noise is within
+    /// `tolerance`.
     #[must_use]
     pub fn disturbance(&self, tolerance: Tolerance) -> Option<String> {
         if self.stolen > tolerance.stolen_max {
@@ -104,7 +104,7 @@ impl Noise {
         })
     }
 
-    /// How much was taken from it, to choose between runs: 0 is nothing.
+    /// Shares of time that the noise took, summed up to compare runs: 0 is a quiet machine.
     #[must_use]
     pub fn taken(&self) -> f64 {
         self.stolen + self.others

@@ -2,8 +2,8 @@
 
 use workload::Draw;
 
-/// Every cell once, shuffled, so that a machine that drifts favours none. The order follows from
-/// `seed` and `block`.
+/// A permutation of `count` cells that follows from `seed` and `block`: shuffled, so that a machine
+/// that drifts favours no cell.
 #[must_use]
 pub fn order(count: usize, seed: u64, block: u32) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();

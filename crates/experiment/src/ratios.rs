@@ -1,22 +1,23 @@
-//! Runs beside others: ratios of pairs, of which one may have been disturbed.
+//! Ratios of pairs of runs, of which one may have been disturbed.
 
 use results::Outlier;
 
 use crate::stats;
 
-/// Undisturbed pairs without which nothing is concluded beside disturbed ones.
+/// With fewer undisturbed pairs than this, disturbed ones count as well.
 const UNDISTURBED_MIN: usize = 5;
 
-/// Ratios of runs' figures to those of the runs beside them, by block.
+/// Ratios of runs' figures to those of the runs measured beside them, by block.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Ratios {
     quiet: Vec<(u32, f64)>,
-    /// One of the two runs was disturbed, and by what.
+    /// Block, ratio, and what disturbed one of the two runs.
     disturbed: Vec<(u32, f64, String)>,
 }
 
 impl Ratios {
-    /// Adds a pair, with what disturbed either of its runs.
+    /// Adds the ratio of a pair; `disturbed` says what disturbed one of its runs, `None` if nothing
+    /// did.
     pub fn add(&mut self, block: u32, ratio: f64, disturbed: Option<String>) {
         match disturbed {
             Some(why) => self.disturbed.push((block, ratio, why)),
@@ -24,7 +25,7 @@ impl Ratios {
         }
     }
 
-    /// All of them, by block.
+    /// All ratios, by block.
     pub fn all(&self) -> impl Iterator<Item = f64> {
         let quiet = self.quiet.iter().copied();
         let disturbed = self.disturbed.iter().map(|&(block, ratio, _)| (block, ratio));
@@ -33,7 +34,7 @@ impl Ratios {
         all.into_iter().map(|(_, ratio)| ratio)
     }
 
-    /// Those that count, and whether disturbed ones are among them: with five others they are not.
+    /// The ratios that count, and whether disturbed ones are among them: not if five others are.
     #[must_use]
     pub fn counting(&self) -> (Vec<f64>, bool) {
         let mut values: Vec<f64> = self.quiet.iter().map(|(_, ratio)| *ratio).collect();
@@ -44,7 +45,7 @@ impl Ratios {
         (values, is_disturbed)
     }
 
-    /// Undisturbed ones that are far from the others.
+    /// The undisturbed ratios that are far from the others.
     #[must_use]
     pub fn outliers(&self) -> Vec<Outlier> {
         let values: Vec<f64> = self.quiet.iter().map(|(_, ratio)| *ratio).collect();
@@ -55,13 +56,13 @@ impl Ratios {
         stats::outliers(&values).into_iter().map(of).collect()
     }
 
-    /// Pairs of which a run was disturbed.
+    /// How many pairs have a disturbed run.
     #[must_use]
     pub fn disturbed_count(&self) -> u64 {
         self.disturbed.len() as u64
     }
 
-    /// What disturbed the first of these.
+    /// What disturbed the first disturbed pair; `None` if there is none.
     #[must_use]
     pub fn first_disturbance(&self) -> Option<&str> {
         self.disturbed.first().map(|(_, _, why)| why.as_str())

@@ -1,4 +1,4 @@
-//! What repeated runs say, and how surely.
+//! Estimates from repeated runs: medians, intervals, outliers.
 //!
 //! An interval of a median is made of order statistics: `[x(k), x(n+1-k)]` misses the true median
 //! only if fewer than k runs lie on one side of it, whatever their distribution (David and
@@ -13,33 +13,34 @@ use results::{Estimate, Interval};
 
 use crate::looks::{COVERAGE_MIN, Looks};
 
-/// The share that interpolated ends aim at.
+/// The level that interpolated ends aim at.
 const NOMINAL: f64 = 0.95;
-/// An inner pair below this is not interpolated towards.
+/// The least level of an inner pair to interpolate towards.
 const INNER_MIN: f64 = 0.90;
 /// Beyond so many median absolute deviations (scaled to be standard deviations of a normal
 /// distribution) a value is an outlier (Iglewicz and Hoaglin, 1993).
 const OUTLIER: f64 = 3.5;
 
-/// The median of `values` with its interval; nothing of no values.
+/// The median of `values` with its interval; `None` without a value.
 #[must_use]
 pub fn estimate(values: &[f64]) -> Option<Estimate> {
     estimate_by(values, interval)
 }
 
-/// The same of values that are looked at again and again; see [`Looks`].
+/// As `estimate`, for values that are looked at after each run; see [`Looks`].
 #[must_use]
 pub fn estimate_at(values: &[f64], looks: &Looks) -> Option<Estimate> {
     estimate_by(values, |sorted| looks.interval(sorted))
 }
 
+/// The median of `values` with what `interval` makes of the sorted ones.
 fn estimate_by(values: &[f64], interval: impl Fn(&[f64]) -> Option<Interval>) -> Option<Estimate> {
     let mut sorted = values.to_vec();
     let median = median(&mut sorted)?;
     Some(Estimate { median, interval: interval(&sorted), count: values.len() as u64 })
 }
 
-/// The middle value, or the mean of the two in the middle; nothing of no values. Sorts them.
+/// The middle value, or the mean of the two in the middle; `None` without a value. Sorts `values`.
 pub fn median(values: &mut [f64]) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let half = values.len() / 2;
@@ -50,7 +51,7 @@ pub fn median(values: &mut [f64]) -> Option<f64> {
     }
 }
 
-/// Which values stand out. They are named, not dropped.
+/// The indices of outliers among `values`. They are reported, not dropped.
 #[must_use]
 pub fn outliers(values: &[f64]) -> Vec<usize> {
     if values.len() < 5 {
@@ -63,7 +64,7 @@ pub fn outliers(values: &[f64]) -> Vec<usize> {
     values.iter().enumerate().filter(|(_, value)| is_far(value)).map(|(index, _)| index).collect()
 }
 
-// Of sorted values: the narrowest symmetric pair that holds the median often enough.
+// The narrowest symmetric pair of `sorted` values that holds the median often enough.
 fn interval(sorted: &[f64]) -> Option<Interval> {
     let count = sorted.len();
     let level = |rank: usize| 1.0 - 2.0 * fewer_than(count, rank);
@@ -81,7 +82,7 @@ fn interval(sorted: &[f64]) -> Option<Interval> {
     Some(Interval { low, high, level: NOMINAL })
 }
 
-// Probability that fewer than `rank` of `count` fair coins show heads.
+// The probability that fewer than `rank` of `count` fair coins show heads.
 fn fewer_than(count: usize, rank: usize) -> f64 {
     let mut term = 0.5_f64.powi(i32::try_from(count).unwrap_or(i32::MAX));
     let mut sum = 0.0;
