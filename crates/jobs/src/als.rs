@@ -13,9 +13,9 @@ use crate::ratings::Ratings;
 
 /// Weight of the factors' squares against those of the errors, for noise of a tenth.
 const RIDGE: f64 = 0.02;
-/// What the errors may be above the noise when the factors have been found.
+/// How far the error may exceed the noise when the factors have been found.
 const MARGIN: f64 = 1.2;
-/// Iterations after which they must have been; the examples here need half of them.
+/// Iterations after which the factors must have been found; the examples here need half as many.
 const SETTLED: usize = 10;
 
 /// Factors of users and items, and how well their products fit the ratings.
@@ -50,17 +50,18 @@ pub enum ModelError {
     },
 }
 
-/// The job: fits factors of length `rank` to the ratings, `iterations` times users, then items.
-/// The first factors of items follow from `seed`.
+/// The job: fits factors of length `rank` to the ratings, `iterations` times users, then items. The
+/// initial factors of items follow from `seed`.
 #[must_use]
 pub fn factorise(ratings: &Ratings, rank: u32, iterations: u32, seed: u64) -> Model {
     fit(ratings, rank, iterations, RIDGE, seed)
 }
 
+/// As `factorise`, with a given ridge.
 fn fit(ratings: &Ratings, rank: u32, iterations: u32, ridge: f64, seed: u64) -> Model {
     let shape = ratings.shape();
     let rank = rank as usize;
-    // Other draws than those of the planted factors.
+    // A seed other than that of the planted factors.
     let mut draw = Draw::new(!seed);
     let mut model = Model {
         rank,
@@ -84,21 +85,21 @@ impl Model {
         &self.rmse
     }
 
-    /// Of the bits of all factors.
+    /// A checksum of the bits of all factors.
     #[must_use]
     pub fn checksum(&self) -> u64 {
         chain(self.users.iter().chain(&self.items).map(|entry| entry.to_bits()))
     }
 
-    /// Checks that the error fell from iteration to iteration and, if there were enough of them,
-    /// ended near the noise that was planted.
+    /// Checks that the error fell with each iteration and, after enough of them, ended near the
+    /// planted noise.
     ///
     /// # Errors
-    /// When it did not.
+    /// If the error rose or stayed above the noise.
     pub fn verify(&self, ratings: &Ratings) -> Result<(), ModelError> {
         let count = ratings.count().max(1) as f64;
         let squares = ratings.by_user().flatten().map(|&(_, rating)| f64::from(rating).powi(2));
-        // The error of saying 0 to everything.
+        // The error of predicting 0 throughout.
         let mut before = (squares.sum::<f64>() / count).sqrt();
         for (index, &after) in self.rmse.iter().enumerate() {
             // The ridge is part of what is minimised; near the end the error alone may rise a bit.
@@ -115,8 +116,7 @@ impl Model {
         Ok(())
     }
 
-    /// Each user's factor: the least squares of its ratings, the items' factors being what they
-    /// are.
+    /// Fits each user's factor to its ratings, by least squares with the items' factors fixed.
     fn fit_users(&mut self, ratings: &Ratings, ridge: f64) {
         let Self { rank, users, items, .. } = self;
         let mut system = vec![0.0; packed_len(*rank)];
@@ -129,8 +129,8 @@ impl Model {
         }
     }
 
-    /// The same for items. Their equations are gathered side by side in one pass over the users'
-    /// ratings, so that these need not be there a second time, item by item.
+    /// Fits each item's factor likewise. All items' equations are summed up in one pass over the
+    /// users' ratings, so that ratings need not be stored by item as well.
     fn fit_items(&mut self, ratings: &Ratings, ridge: f64, systems: &mut [f64]) {
         let Self { rank, users, items, .. } = self;
         let length = packed_len(*rank);
@@ -147,6 +147,7 @@ impl Model {
         });
     }
 
+    /// The root mean square error over the ratings.
     fn error(&self, ratings: &Ratings) -> f64 {
         let mut squares = 0.0;
         for (user, rated) in self.users.chunks_exact(self.rank).zip(ratings.by_user()) {
@@ -160,6 +161,7 @@ impl Model {
     }
 }
 
+/// The factor of user or item `number`.
 fn factor(factors: &[f64], rank: usize, number: u32) -> &[f64] {
     &factors[number as usize * rank..][..rank]
 }

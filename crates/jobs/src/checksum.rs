@@ -1,6 +1,6 @@
-//! Numbers that differ when data differs.
+//! Checksums.
 
-/// 64-bit FNV-1a hash, then mixed so that sums of hashes tell multisets apart.
+/// 64-bit FNV-1a hash, mixed so that sums of hashes distinguish multisets.
 pub(crate) fn hash(bytes: &[u8]) -> u64 {
     const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 1_099_511_628_211;
@@ -15,7 +15,7 @@ pub(crate) const fn mix(number: u64) -> u64 {
     number ^ (number >> 33)
 }
 
-/// The checksum of numbers in their order.
+/// A checksum of numbers in order.
 pub(crate) fn chain(numbers: impl IntoIterator<Item = u64>) -> u64 {
     numbers.into_iter().fold(0, |sum, number| mix(sum ^ number).wrapping_add(1))
 }

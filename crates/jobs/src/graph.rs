@@ -1,4 +1,4 @@
-//! Directed graphs in memory: which vertices each vertex points to.
+//! Directed graphs in memory, as the list of vertices that each vertex points to.
 //!
 //! Generated ones are R-MAT's: Chakrabarti, Zhan and Faloutsos, "R-MAT: a recursive model for graph
 //! mining" (SDM 2004). Every edge falls into one of four quadrants of the adjacency matrix, with
@@ -20,22 +20,22 @@ use workload::Draw;
 
 /// a, b, c and d of 2^16: 0.57, 0.19, 0.19 and 0.05, as Graph 500 has them.
 const QUADRANTS: [u32; 4] = [37_355, 12_452, 12_452, 3_277];
-/// A vertex: where its edges begin, its rank, and the sum of what it is given.
+/// Bytes per vertex: where its edges begin, its rank, and the sum of the shares given to it.
 const VERTEX_BYTES: u64 = 24;
-/// An edge: the vertex it leads to.
+/// Bytes per edge: the vertex that it points to.
 const EDGE_BYTES: u64 = 4;
-/// Edges for each vertex at least, as Graph 500 has; up to twice as many and a few, since the
+/// Edges per vertex at least, as in Graph 500; up to somewhat more than twice as many, since the
 /// number of vertices is a power of two.
 const EDGE_FACTOR: u64 = 16;
 const SCALE_MAX: u32 = 31;
-/// Odd, and its inverse modulo 2^64.
+/// An odd factor, and its inverse modulo 2^64.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 const INVERSE: u64 = 0xf1de_83e1_9937_733d;
 
 /// A directed graph, as compressed sparse rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Graph {
-    /// Where the edges of a vertex begin, and the end of the last one's.
+    /// Index of each vertex' first edge, and the number of edges.
     starts: Vec<u64>,
     targets: Vec<u32>,
 }
@@ -76,7 +76,7 @@ impl Graph {
         graph
     }
 
-    /// The graph of these edges among `vertex_count` vertices.
+    /// The graph of `edges` among `vertex_count` vertices.
     ///
     /// # Panics
     /// If a vertex is not below `vertex_count`.
@@ -93,13 +93,13 @@ impl Graph {
         Self { starts, targets: sorted.iter().map(|edge| edge.1).collect() }
     }
 
-    /// Vertices.
+    /// How many vertices there are.
     #[must_use]
     pub fn vertex_count(&self) -> u64 {
         self.starts.len() as u64 - 1
     }
 
-    /// Edges.
+    /// How many edges there are.
     #[must_use]
     pub fn edge_count(&self) -> u64 {
         self.targets.len() as u64
@@ -115,7 +115,7 @@ impl Graph {
     }
 }
 
-/// Divides edges among sources, half by half.
+/// Divides `edges` among the vertices of `degrees`, half by half.
 fn split(degrees: &mut [u32], edges: u64, draw: &mut Draw) {
     match degrees {
         _ if edges == 0 => {}
@@ -130,7 +130,7 @@ fn split(degrees: &mut [u32], edges: u64, draw: &mut Draw) {
     }
 }
 
-/// How many of `count` events with a probability of `chance` / 2^16 happen.
+/// A binomial draw: how many of `count` events with a probability of `chance` / 2^16 happen.
 fn binomial(count: u64, chance: u32, draw: &mut Draw) -> u64 {
     const EXACT: u64 = 64;
     if count <= EXACT {
@@ -147,8 +147,8 @@ fn binomial(count: u64, chance: u32, draw: &mut Draw) -> u64 {
     drawn.min(count)
 }
 
-/// Where an edge from `source` leads: bit by bit, the upper half or the lower, depending on the
-/// source's half.
+/// Draws the target of an edge from `source`, bit by bit: the probabilities of each bit depend on
+/// the source's bit.
 fn target(source: u32, scale: u32, draw: &mut Draw) -> u32 {
     let [a, b, c, d] = QUADRANTS;
     // P(left half | upper half) and P(left half | lower half).
@@ -160,7 +160,7 @@ fn target(source: u32, scale: u32, draw: &mut Draw) -> u32 {
     })
 }
 
-/// Draws of 16 bits.
+/// Draws of 16 bits each, four from one of 64.
 struct Chances<'a> {
     draw: &'a mut Draw,
     bits: u64,
@@ -172,7 +172,7 @@ impl<'a> Chances<'a> {
         Self { draw, bits: 0, left: 0 }
     }
 
-    /// Happens with a probability of `chance` / 2^16.
+    /// Whether an event with a probability of `chance` / 2^16 happens.
     fn below(&mut self, chance: u32) -> bool {
         if self.left == 0 {
             (self.bits, self.left) = (self.draw.bits(), 4);
@@ -184,11 +184,11 @@ impl<'a> Chances<'a> {
     }
 }
 
-/// Another name for a vertex of `scale` bits; the other name's other name is the first one.
+/// A permutation of vertices of `scale` bits that is its own inverse.
 fn renamed(vertex: u32, scale: u32) -> u32 {
     let mask = (1_u64 << scale) - 1;
     let spread = u64::from(vertex).wrapping_mul(FACTOR) & mask;
-    // The upper half of the bits on the lower: twice is nothing.
+    // The upper half of the bits onto the lower: doing it twice undoes it.
     let folded = spread ^ spread >> scale.div_ceil(2);
     u32::try_from(folded.wrapping_mul(INVERSE) & mask).unwrap_or(0)
 }

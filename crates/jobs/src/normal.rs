@@ -1,20 +1,21 @@
 //! Normal equations: symmetric systems, small and dense.
 
-/// A symmetric system, packed: the rows of the lower triangle one after another, then the
-/// right-hand side.
+/// The length of a packed symmetric system: the rows of the lower triangle one after another, then
+/// the right-hand side.
 pub(crate) const fn packed_len(rank: usize) -> usize {
     rank * (rank + 1) / 2 + rank
 }
 
-/// Adds the equation `factor · x = value`, in the sense of least squares.
+/// Adds the equation `factor · x = value` to a least-squares system.
 pub(crate) fn add(system: &mut [f64], factor: &[f64], value: f64) {
-    // A length that the compiler knows makes it several times faster, and the sums are the same.
+    // A length known to the compiler makes the sums several times faster, and they stay the same.
     match (factor.try_into(), system.try_into()) {
         (Ok(factor), Ok(system)) => add_eight(system, factor, value),
         _ => add_any(system, factor, value),
     }
 }
 
+/// As `add_any`, for factors of length 8.
 fn add_eight(system: &mut [f64; packed_len(8)], factor: &[f64; 8], value: f64) {
     let mut row = 0;
     for index in 0..8 {
@@ -28,6 +29,7 @@ fn add_eight(system: &mut [f64; packed_len(8)], factor: &[f64; 8], value: f64) {
     }
 }
 
+/// Adds the outer product of `factor` to the triangle and `value` times `factor` to the right side.
 fn add_any(system: &mut [f64], factor: &[f64], value: f64) {
     let mut row = 0;
     for (index, &entry) in factor.iter().enumerate() {
@@ -39,8 +41,7 @@ fn add_any(system: &mut [f64], factor: &[f64], value: f64) {
     cells.iter_mut().zip(factor).for_each(|(cell, entry)| *cell += entry * value);
 }
 
-/// Solves the system with `ridge` added to its diagonal, by Cholesky's decomposition; the system
-/// is used up.
+/// Solves the system with `ridge` added to its diagonal, by Cholesky's decomposition, in place.
 pub(crate) fn solve(system: &mut [f64], ridge: f64, solution: &mut [f64]) {
     let rank = solution.len();
     let (matrix, right) = system.split_at_mut(rank * (rank + 1) / 2);
@@ -53,7 +54,7 @@ pub(crate) fn solve(system: &mut [f64], ridge: f64, solution: &mut [f64]) {
                 rest -= matrix[at(row, inner)] * matrix[at(column, inner)];
             }
             matrix[at(row, column)] = if row == column {
-                // Without a ridge, rounding may leave nothing of what must be positive.
+                // Without a ridge, rounding may make a positive diagonal entry zero or negative.
                 rest.max(f64::MIN_POSITIVE).sqrt()
             } else {
                 rest / matrix[at(column, column)]
@@ -71,7 +72,7 @@ pub(crate) fn solve(system: &mut [f64], ridge: f64, solution: &mut [f64]) {
     }
 }
 
-/// The inner product.
+/// The inner product of two vectors.
 pub(crate) fn dot(one: &[f64], other: &[f64]) -> f64 {
     one.iter().zip(other).map(|(one, other)| one * other).sum()
 }

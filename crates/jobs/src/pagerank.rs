@@ -3,17 +3,17 @@
 //!
 //! DESIGN NOTES
 //!
-//! A rank is a share of 2^62, a whole number, so that the sum of what a vertex is given is the same
-//! in whatever order and groups it arrives, to the last bit; even with 2^31 vertices the mean share
-//! has nine digits. As in COST's code a vertex without edges gives nothing on: the ranks then add
-//! up to less than 1.
+//! A rank is a share of 2^62, a whole number, so that the sum of the shares given to a vertex is
+//! the same in whatever order and groups they arrive, to the last bit; even with 2^31 vertices the
+//! mean share has nine digits. As in COST's code a vertex without edges gives nothing: the ranks
+//! then add up to less than 1.
 
 use crate::checksum::chain;
 use crate::graph::Graph;
 
-/// What all ranks add up to if every vertex has edges.
+/// The sum of all ranks if every vertex has edges.
 pub(crate) const WHOLE: u64 = 1 << 62;
-/// What is given on is 17 twentieths: Brin and Page's damping of 0.85.
+/// A vertex gives 17 twentieths of its rank to others: Brin and Page's damping of 0.85.
 const KEPT: (u64, u64) = (3, 20);
 
 /// The ranks of all vertices.
@@ -22,26 +22,26 @@ pub struct Ranks {
     pub(crate) shares: Vec<u64>,
 }
 
-/// Ranks that cannot be.
+/// Why ranks cannot be those of a graph.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum RanksError {
-    /// A vertex has less than what every vertex gets.
+    /// A vertex has less than the least rank.
     #[error("vertex {vertex} has rank {rank}, but every vertex has at least {least}")]
     Small {
         /// The vertex.
         vertex: usize,
         /// Its rank.
         rank: f64,
-        /// What every vertex gets.
+        /// The least rank that every vertex has.
         least: f64,
     },
-    /// There is more than there was.
+    /// The ranks add up to more than 1.
     #[error("the ranks add up to {0}, but there is no more than 1")]
     Sum(f64),
 }
 
-/// The job: `iterations` times, every vertex divides 0.85 of its rank among the vertices it points
-/// to, and everybody gets an equal part of 0.15 besides.
+/// The job: `iterations` times, every vertex divides 0.85 of its rank among the vertices that it
+/// points to, and every vertex gets an equal part of 0.15.
 #[must_use]
 pub fn pagerank(graph: &Graph, iterations: u32) -> Ranks {
     let mut shares = vec![first(graph); count(graph)];
@@ -54,7 +54,7 @@ pub fn pagerank(graph: &Graph, iterations: u32) -> Ranks {
     Ranks { shares }
 }
 
-/// Every vertex from `begin` on, of which `shares` are the ranks, gives on what it has.
+/// Adds to `given` what the vertices from `begin` on, with ranks `shares`, give to others.
 pub(crate) fn give(graph: &Graph, begin: u32, shares: &[u64], given: &mut [u64]) {
     for (vertex, &share) in (begin..).zip(shares) {
         let targets = graph.targets(vertex);
@@ -73,12 +73,13 @@ pub(crate) fn first(graph: &Graph) -> u64 {
     WHOLE / graph.vertex_count().max(1)
 }
 
-/// The rank of a vertex that was given `sum`.
+/// The rank of a vertex to which others gave `sum`.
 pub(crate) fn next(graph: &Graph, sum: u64) -> u64 {
     let (kept, of) = KEPT;
     first(graph) / of * kept + (sum - sum / of * kept)
 }
 
+/// How many vertices there are.
 fn count(graph: &Graph) -> usize {
     usize::try_from(graph.vertex_count()).expect("it was the length of a vector")
 }
@@ -90,7 +91,7 @@ impl Ranks {
         rank(self.shares[vertex as usize])
     }
 
-    /// What all ranks add up to.
+    /// The sum of all ranks.
     #[must_use]
     pub fn sum(&self) -> f64 {
         rank(self.shares.iter().sum())
@@ -103,17 +104,17 @@ impl Ranks {
         highest.map_or(0, |(vertex, _)| u32::try_from(vertex).unwrap_or(u32::MAX))
     }
 
-    /// Of all ranks in the order of their vertices.
+    /// A checksum of all ranks in the order of vertices.
     #[must_use]
     pub fn checksum(&self) -> u64 {
         chain(self.shares.iter().copied())
     }
 
-    /// Checks that ranks can be those of the graph: nobody has less than everybody's part, nor do
-    /// all together have more than there is.
+    /// Checks that ranks can be those of `graph`: none is below the least rank, and their sum is at
+    /// most 1.
     ///
     /// # Errors
-    /// When they cannot.
+    /// If a rank is too low, or the sum too high.
     pub fn verify(&self, graph: &Graph) -> Result<(), RanksError> {
         let least = next(graph, 0);
         if let Some(vertex) = self.shares.iter().position(|&share| share < least) {
@@ -128,6 +129,7 @@ impl Ranks {
     }
 }
 
+/// A share of 2^62 as a number from 0 to 1.
 fn rank(share: u64) -> f64 {
     share as f64 / WHOLE as f64
 }

@@ -1,10 +1,9 @@
 //! PageRank as a timely dataflow: McSherry et al., "Naiad: a timely dataflow system" (SOSP 2013),
 //! by the library that followed from it.
-//!
 //! Gao Table 2 has it over the social network of Friendster. A worker owns a range of vertices. In
-//! every iteration it adds up what its vertices give to each other vertex and sends one message a
-//! vertex, around a loop, to the owner; when the loop's frontier says that no more will come, the
-//! iteration is over. Workers share the graph, which in a cluster they would not.
+//! every iteration it sums up what its vertices give to each other vertex and sends one message per
+//! vertex, around a loop, to the owner; when the loop's frontier shows that no more will arrive,
+//! the iteration is over. Workers share the graph, which in a cluster they would not.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -19,7 +18,7 @@ use timely::{CommunicationConfig, Config, WorkerConfig};
 use crate::graph::Graph;
 use crate::pagerank::{Ranks, first, give, next};
 
-/// A vertex and what one worker's vertices give it.
+/// A vertex, and what one worker's vertices give to it.
 type Gift = (u32, u64);
 
 /// The job of [`pagerank`](crate::pagerank()) with `workers` workers: the same ranks to the last
@@ -48,18 +47,18 @@ struct Part {
     graph: Arc<Graph>,
     begin: u32,
     shares: Vec<u64>,
-    /// What the vertices were given in this iteration and, by workers that are ahead, in the next.
+    /// What others gave to the vertices in this iteration and, if workers are ahead, in the next.
     given: [Vec<u64>; 2],
-    /// What they give to every vertex there is.
+    /// What the vertices give to each vertex of the graph.
     giving: Vec<u64>,
 }
 
-/// Vertices of a worker; the last workers may have fewer or none.
+/// How many vertices a worker owns; the last workers may own fewer or none.
 fn chunk(graph: &Graph, peers: usize) -> u64 {
     graph.vertex_count().div_ceil(peers as u64).max(1)
 }
 
-/// Runs the dataflow to its end and answers the ranks of this worker's vertices.
+/// Runs the dataflow to its end. Returns the ranks of this worker's vertices.
 fn work(worker: &mut Worker, graph: &Arc<Graph>, iterations: u32) -> Vec<u64> {
     let chunk = chunk(graph, worker.peers());
     let part = Rc::new(RefCell::new(Part::new(graph, chunk, worker.index() as u64)));
@@ -121,7 +120,7 @@ impl Part {
         }
     }
 
-    /// Takes what was given for the iteration that ends at `time`.
+    /// Adds `gifts` for the iteration that ends at `time`.
     fn receive(&mut self, time: u64, gifts: &mut Vec<Gift>) {
         let given = &mut self.given[usize::from(time % 2 == 1)];
         for (vertex, gift) in gifts.drain(..) {
@@ -129,7 +128,7 @@ impl Part {
         }
     }
 
-    /// Ends the iteration: everything has been received.
+    /// Ends the iteration at `time`, whose gifts have all been received: computes the new ranks.
     fn close(&mut self, time: u64) {
         let given = &mut self.given[usize::from(time % 2 == 1)];
         for (share, sum) in self.shares.iter_mut().zip(given) {
@@ -138,7 +137,7 @@ impl Part {
         }
     }
 
-    /// Gives on what the vertices have: one gift for each vertex that gets any.
+    /// Sends what the vertices give: one gift for each vertex that gets any.
     fn give(&mut self, mut send: impl FnMut(Gift)) {
         give(&self.graph, self.begin, &self.shares, &mut self.giving);
         for (vertex, gift) in (0_u32..).zip(&mut self.giving) {

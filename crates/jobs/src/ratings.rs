@@ -1,31 +1,32 @@
-//! Ratings of items by users, with a structure that can be found again.
+//! Ratings of items by users, generated from planted factors.
 
 use workload::{Draw, Zipf};
 
 use crate::normal::dot;
 
-/// Standard deviation of what is added to every planted rating, whose own is 1.
+/// Standard deviation of the noise on every planted rating, whose own is 1.
 pub const NOISE: f64 = 0.1;
 
-/// Ratings of a user before those of one item twice are dropped; MovieLens 20M has 144.
+/// Ratings drawn per user, before duplicates are dropped; MovieLens 20M has 144.
 const RATINGS_PER_USER: u64 = 100;
-/// Users for each item; MovieLens 20M has 5.
+/// Users per item; MovieLens 20M has 5.
 const USERS_PER_ITEM: u64 = 5;
-/// Items are rated unequally, yet the least popular often enough to be determined.
+/// Skew of items' popularity: unequal, yet the least popular is rated often enough to be
+/// determined.
 const POPULARITY: f64 = 0.5;
-/// An item and its rating.
+/// Bytes of a rating with its item.
 const RATING_BYTES: u64 = 8;
 /// √3: numbers between ±√3 σ, each as likely as any other, have standard deviation σ.
 const SQRT_3: f64 = 1.732_050_807_568_877_2;
 
-/// How many users and items there are, and how much they have to do with one another.
+/// The size of a set of ratings, and the structure planted in it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RatingsShape {
     /// Users.
     pub user_count: u32,
     /// Items.
     pub item_count: u32,
-    /// Ratings of a user at most: one that is drawn twice counts once.
+    /// Ratings drawn per user; an item that is drawn twice counts once.
     pub ratings_per_user: u32,
     /// Length of the planted factors.
     pub rank: u32,
@@ -33,11 +34,11 @@ pub struct RatingsShape {
     pub noise: f64,
 }
 
-/// Who rated what how, user by user.
+/// Ratings, user by user.
 #[derive(Debug, Clone)]
 pub struct Ratings {
     shape: RatingsShape,
-    /// Where the ratings of a user begin, and the end of the last one's.
+    /// Index of each user's first rating, and the number of ratings.
     starts: Vec<u64>,
     ratings: Vec<(u32, f32)>,
 }
@@ -48,8 +49,8 @@ impl RatingsShape {
     pub fn of_size(size_bytes: u64, rank: u32) -> Self {
         let rank = u64::from(rank);
         let factor = rank * 8;
-        // Of an item, and a fifth of it for each user: the symmetric matrix and the right-hand
-        // side as well.
+        // Bytes per item, and a fifth of them per user: the factor, the symmetric matrix and the
+        // right-hand side.
         let item = factor + (rank * (rank + 1) / 2 + rank) * 8;
         let user = RATINGS_PER_USER * RATING_BYTES + 8 + factor + item / USERS_PER_ITEM;
         let user_count = (size_bytes / user).max(USERS_PER_ITEM * 2);
@@ -64,7 +65,7 @@ impl RatingsShape {
 }
 
 impl Ratings {
-    /// Ratings that are products of planted factors, and noise.
+    /// Generates ratings: products of planted factors, plus noise.
     #[must_use]
     pub fn generate(shape: RatingsShape, seed: u64) -> Self {
         let mut draw = Draw::new(seed);
@@ -101,7 +102,7 @@ impl Ratings {
         Self { shape, starts, ratings }
     }
 
-    /// Users, items and so on.
+    /// The numbers of users and items, and the planted structure.
     #[must_use]
     pub const fn shape(&self) -> &RatingsShape {
         &self.shape
@@ -113,18 +114,20 @@ impl Ratings {
         self.ratings.len() as u64
     }
 
-    /// What each user rated, as items and ratings.
+    /// The ratings of each user, as pairs of item and rating.
     pub(crate) fn by_user(&self) -> impl Iterator<Item = &[(u32, f32)]> {
         let index = |at: u64| usize::try_from(at).expect("it was the length of a vector");
         self.starts.windows(2).map(move |ends| &self.ratings[index(ends[0])..index(ends[1])])
     }
 }
 
+/// A uniform draw of mean 0 and standard deviation `deviation`.
 fn spread(draw: &mut Draw, deviation: f64) -> f64 {
     (draw.unit() * 2.0 - 1.0) * SQRT_3 * deviation
 }
 
-/// Numbers below `count`, so that popular items are not neighbours (Fisher and Yates).
+/// A random permutation of the numbers below `count`, so that popular items are not neighbours
+/// (Fisher and Yates).
 fn permutation(count: u32, draw: &mut Draw) -> Vec<u32> {
     let mut names: Vec<u32> = (0..count).collect();
     for last in (1..names.len()).rev() {

@@ -21,13 +21,13 @@ pub struct Records {
     checksum: u64,
 }
 
-/// Why records are not the sorted ones.
+/// Why records are not the sorted records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum OrderError {
     /// A record has a larger key than the next one.
     #[error("record {0} has a larger key than the next one")]
     Unordered(usize),
-    /// What is there is not what was there.
+    /// The records are not those that were generated.
     #[error("the records have checksum {found:016x} after and {expected:016x} before")]
     Changed {
         /// After sorting.
@@ -38,7 +38,7 @@ pub enum OrderError {
 }
 
 impl Records {
-    /// Records of `size_bytes` bytes together, or a few bytes less.
+    /// Generates as many records as fit into `size_bytes` bytes.
     #[must_use]
     pub fn generate(size_bytes: u64, seed: u64) -> Self {
         let count = size_bytes / RECORD_BYTES as u64;
@@ -48,7 +48,7 @@ impl Records {
         Self { records, checksum }
     }
 
-    /// How many there are.
+    /// How many records there are.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.records.len() as u64
@@ -59,10 +59,10 @@ impl Records {
         self.records.sort_unstable_by(|one, other| key(one).cmp(key(other)));
     }
 
-    /// Checks that the records are in order and that they are those which were generated.
+    /// Checks that the records are in order and are those that were generated.
     ///
     /// # Errors
-    /// When they are not.
+    /// If two are out of order, or the checksum differs.
     pub fn verify(&self) -> Result<(), OrderError> {
         let mut pairs = self.records.windows(2);
         if let Some(at) = pairs.position(|pair| key(&pair[0]) > key(&pair[1])) {
@@ -75,22 +75,25 @@ impl Records {
         Ok(())
     }
 
-    /// Sum of the hashes of the records, modulo 2^64; the same in every order, as valsort's.
+    /// Sum of the records' hashes when they were generated, modulo 2^64; independent of order, as
+    /// valsort's.
     #[must_use]
     pub const fn checksum(&self) -> u64 {
         self.checksum
     }
 }
 
+/// The key of a record.
 fn key(record: &Record) -> &[u8] {
     &record[..KEY_BYTES]
 }
 
+/// The sum of the records' hashes, modulo 2^64.
 fn sum(records: &[Record]) -> u64 {
     records.iter().fold(0, |sum, record| sum.wrapping_add(hash(record)))
 }
 
-/// Record `number`: the key, a break, the number in hexadecimal, a break, filler, a break.
+/// Generates record `number`: key, separator, number in hexadecimal, separator, filler, separator.
 fn record(number: u64, draw: &mut Draw) -> Record {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     let mut record = [0; RECORD_BYTES];

@@ -10,17 +10,17 @@ use workload::{Draw, Zipf};
 
 use crate::checksum::hash;
 
-/// Skew of the distribution of words, which is 1 for natural language; that of YCSB, whose method
-/// of drawing needs less than 1.
+/// Skew of the distribution of words: that of YCSB, as its method of drawing needs less than the 1
+/// of natural language.
 pub const SKEW: f64 = 0.99;
 
 /// Longest spelling of a word: 26^14 > 2^64.
 const LETTERS_MAX: usize = 14;
-/// Memory per bucket of the map when it is as full as it gets: 25 bytes in the table (key, count,
-/// control byte) and, for 5 in 6, a word of its own on the heap.
+/// Memory per bucket of the map at its fullest: 25 bytes in the table (key, count, control byte)
+/// and, for 5 in 6, the word on the heap.
 const BUCKET_BYTES: u64 = 52;
-/// The map is between a sixth and a third of all data, because a table doubles; a fifth if the size
-/// is a power of two.
+/// The inverse of the map's largest share of all data. As a table doubles, its share is from a
+/// sixth to a third; a fifth if the size is a power of two.
 const MAP_SHARE: u64 = 3;
 
 /// Text in memory: words with a space after each.
@@ -50,28 +50,28 @@ pub enum CountError {
         /// Words of the text.
         expected: u64,
     },
-    /// The sum is right, the counts are not.
+    /// The total is right, single counts are not.
     #[error("the counts have checksum {found:016x}, but the text's is {expected:016x}")]
     Checksum {
-        /// That of the counts.
+        /// The checksum of the counts.
         found: u64,
-        /// That of the text.
+        /// The checksum of the text.
         expected: u64,
     },
 }
 
 impl Text {
-    /// Text which takes, with the map of its words, about `size_bytes` bytes.
+    /// Generates text which takes, with the map of its words, about `size_bytes` bytes.
     #[must_use]
     pub fn generate(size_bytes: u64, seed: u64) -> Self {
         let buckets = (size_bytes / (MAP_SHARE * BUCKET_BYTES)).max(2).ilog2();
-        // A map grows when 7 of 8 buckets are taken.
+        // A map grows when 7 of 8 buckets are in use.
         let vocabulary_count = ((5_u64 << buckets) / 6).max(1);
         let text_bytes = size_bytes.saturating_sub(BUCKET_BYTES << buckets).max(1);
         Self::of_words(text_bytes, vocabulary_count, seed)
     }
 
-    /// `bytes` bytes or a few less of words from a vocabulary of `vocabulary_count` words.
+    /// Generates at most `bytes` bytes of text, with words from a vocabulary of `vocabulary_count`.
     fn of_words(bytes: u64, vocabulary_count: u64, seed: u64) -> Self {
         let capacity = usize::try_from(bytes).expect("an address space holds the text");
         let zipf = Zipf::new(vocabulary_count, SKEW);
@@ -95,25 +95,25 @@ impl Text {
         }
     }
 
-    /// Bytes of text.
+    /// Length of the text in bytes.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.bytes.len() as u64
     }
 
-    /// Whether there is no word.
+    /// Whether the text has no word.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// Words, each as often as it occurs.
+    /// How many words the text has, repeated ones included.
     #[must_use]
     pub const fn word_count(&self) -> u64 {
         self.word_count
     }
 
-    /// Words that were drawn from; the rarest may not occur.
+    /// How many words were drawn from; the rarest may not occur.
     #[must_use]
     pub const fn vocabulary_count(&self) -> u64 {
         self.vocabulary_count
@@ -125,10 +125,10 @@ impl Text {
         count(&self.bytes)
     }
 
-    /// Checks counts against what was written.
+    /// Checks counts against the words that were generated.
     ///
     /// # Errors
-    /// When they are not those of this text.
+    /// If the total or the checksum differs.
     pub fn verify(&self, counts: &Counts) -> Result<(), CountError> {
         let (found, expected) = (counts.total(), self.word_count);
         if found != expected {
@@ -143,7 +143,7 @@ impl Text {
 }
 
 impl Counts {
-    /// Words that occur.
+    /// How many different words occur.
     #[must_use]
     pub fn distinct_count(&self) -> u64 {
         self.by_word.len() as u64
@@ -155,13 +155,13 @@ impl Counts {
         self.by_word.get(word).copied().unwrap_or(0)
     }
 
-    /// The same of all words together.
+    /// How many words were counted, repeated ones included.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.by_word.values().sum()
     }
 
-    /// Sum of the hashes of words, each as often as it occurs, modulo 2^64.
+    /// Sum of the hashes of all words, repeated ones included, modulo 2^64.
     #[must_use]
     pub fn checksum(&self) -> u64 {
         let hashes = self.by_word.iter().map(|(word, count)| hash(word).wrapping_mul(*count));
@@ -169,6 +169,7 @@ impl Counts {
     }
 }
 
+/// Counts the words of `text`.
 fn count(text: &[u8]) -> Counts {
     let mut by_word: HashMap<Box<[u8]>, u64, _> = HashMap::default();
     for word in text.split(|&byte| byte == b' ').filter(|word| !word.is_empty()) {
@@ -183,8 +184,8 @@ fn count(text: &[u8]) -> Counts {
     Counts { by_word }
 }
 
-/// The word of a rank: letters count in base 26 without a zero, so that every spelling is another
-/// word and frequent words are short, as they are in natural language.
+/// The word of a rank: base 26 without a zero, so that spellings are unique and frequent words are
+/// short, as in natural language.
 fn spell(rank: u64, letters: &mut [u8; LETTERS_MAX]) -> &[u8] {
     let mut at = LETTERS_MAX;
     let mut left = rank + 1;
