@@ -1,4 +1,4 @@
-//! What links carry, and what they can: the account behind the law that bytes take time.
+//! The account of a link: bytes carried against bytes that it could carry.
 
 use crate::{BitsPerSec, LinkConfig, LinkMode, LinkUse, PAGE_BYTES};
 
@@ -10,18 +10,20 @@ const BIT_NS_PER_BYTE: u128 = 8_000_000_000;
 pub struct Carried {
     tier: String,
     mode: LinkMode,
-    /// Whether its mode bounds what it carries.
+    /// Whether the link's bandwidth bounds what it carries.
     conserves: bool,
     fetched_pages: u64,
     written_pages: u64,
     rate: Option<BitsPerSec>,
-    // Up to `since_ns`: bits per second times nanoseconds.
+    // Capacity up to `since_ns`, in bits per second times nanoseconds; `None` if it was ever
+    // infinite.
     capacity: Option<u128>,
     since_ns: u64,
 }
 
 impl Carried {
-    /// Of the link of `tier`, from `now_ns` on; `holds_writes` if write-backs are waited for.
+    /// The account of the link of `tier`, from `now_ns` on; `holds_writes` if write-backs are
+    /// waited for.
     pub fn new(tier: &str, link: &LinkConfig, holds_writes: bool, now_ns: u64) -> Self {
         Self {
             tier: tier.to_owned(),
@@ -35,28 +37,28 @@ impl Carried {
         }
     }
 
-    /// So many pages were fetched.
+    /// Counts `pages` fetched pages.
     pub const fn fetched(&mut self, pages: u64) {
         self.fetched_pages += pages;
     }
 
-    /// So many pages were written back.
+    /// Counts `pages` pages that were written back.
     pub const fn written(&mut self, pages: u64) {
         self.written_pages += pages;
     }
 
-    /// Its bandwidth is another from `now_ns` on.
+    /// Changes the bandwidth from `now_ns` on; `None` is infinite.
     pub fn retuned(&mut self, rate: Option<BitsPerSec>, now_ns: u64) {
         let ns = u128::from(now_ns.saturating_sub(self.since_ns));
         self.capacity = match (self.capacity, self.rate) {
             (Some(capacity), Some(rate)) => Some(capacity + u128::from(rate.get()) * ns),
-            // It could carry anything.
+            // An infinite bandwidth, now or earlier, has no capacity to compare with.
             _ => None,
         };
         (self.rate, self.since_ns) = (rate, now_ns);
     }
 
-    /// Closes the account; `window` pages may be ahead of the clock.
+    /// Closes the account at `now_ns`; `window` pages may be ahead of the clock.
     pub fn finish(mut self, now_ns: u64, window: u64) -> LinkUse {
         self.retuned(self.rate, now_ns);
         let bytes = |capacity: u128| u64::try_from(capacity / BIT_NS_PER_BYTE).unwrap_or(u64::MAX);

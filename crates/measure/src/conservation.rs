@@ -3,9 +3,8 @@
 //! DESIGN NOTES
 //!
 //! The law is checked with other means than those that enforce it: bytes are counted where pages
-//! move, and time is that of the supervisor's clock, integrated over changes of the bandwidth. What
-//! may be ahead of the clock is one window: pages that are on their way out, whose time is reserved
-//! and not yet over.
+//! move, and capacity is the bandwidth integrated over the supervisor's clock. One window may be
+//! ahead of the clock: pages that are being written back, whose time is reserved and not yet over.
 //!
 //! A write-back has its time on the link before its frame can be taken, so a program that only
 //! writes runs at the bandwidth of its link. Every run is checked; one that moved more bytes than

@@ -1,18 +1,18 @@
 //! How much of a program's memory was managed, and whether its run says anything.
 //!
 //! ```text
-//! images, losses ─► judge ──────► Coverage (what is told), reasons against the run
+//! images, losses ─► judge ──────► Coverage (for reports), reasons against the run
 //! figures, images ─► nothing_far ─► another reason          (none at all: it is valid)
 //! ```
 //!
 //! A run whose memory stayed local looks like one without a cost of far memory. So nothing is
 //! taken from a run before it was judged.
 //!
-//! Whoever concludes something takes the figures from `RunResults::figures`, which answers with the
-//! reasons if the run is invalid or has too little to tell anything from (`InvalidKind`); `seen`
-//! only shows what happened. The record of its faults is refused in the same way
+//! Code that concludes something takes the figures from `RunResults::figures`, which returns the
+//! reasons if the run is invalid or has too little to conclude from (`InvalidKind`); `seen` only
+//! shows what happened. The record of its faults is refused in the same way
 //! (`records::FaultReader::new`). A row of a sweep whose run is invalid has a reason and no number,
-//! and a section of a report keeps nothing but the reason.
+//! and a section of a report has only the reason.
 
 use std::fmt;
 
@@ -26,10 +26,10 @@ use crate::quantity::Bytes;
 /// The share of a program's memory that must be managed, 0 to 1, unless another is asked for.
 pub const COVERAGE_BOUND: f64 = 0.9;
 
-/// All memory of a program, in all its images and managed or not, up to which it is too small for
-/// a verdict: a quarter of it is less than the smallest budget of local memory (1 MiB), and what
-/// every process keeps local (its stack, the loader's lists, data of libraries; up to 1 MiB) may be
-/// most of it. That is said in place of a failure.
+/// All memory of a program, managed or not, over all its images, up to which it is too small for a
+/// verdict: a quarter of it is less than the smallest budget of local memory (1 MiB), and what
+/// every process has local (its stack, the loader's lists, data of libraries; up to 1 MiB) may be
+/// most of it. Such a run is reported as too small and not as a failure.
 pub const MEMORY_SMALL: Bytes = Bytes::new(4 << 20);
 
 /// The share of touches, 0 to 1, that may go unmanaged because management was lost.
@@ -67,7 +67,7 @@ pub enum InvalidKind {
 }
 
 impl InvalidKind {
-    /// Whether afar has failed to do what it was asked to. If not, there was nothing to do it with.
+    /// Whether afar failed to do what was requested. If not, the program gave it too little to do.
     #[must_use]
     pub const fn is_failure(self) -> bool {
         matches!(self, Self::Unmanaged | Self::Lost | Self::Overrun)
@@ -142,18 +142,19 @@ pub struct ImageSummary {
 }
 
 impl ImageSummary {
-    /// Its memory that stayed local, pages of files left out.
+    /// The memory that stayed local, pages of files left out.
     #[must_use]
     pub const fn unmanaged_bytes(&self) -> u64 {
         self.unmanaged_anon_bytes.saturating_add(self.unmanaged_shared_bytes)
     }
 
-    /// All its memory, pages of files left out.
+    /// Managed and unmanaged memory, pages of files left out.
     #[must_use]
     pub const fn memory_bytes(&self) -> u64 {
         self.managed_peak_bytes.saturating_add(self.unmanaged_bytes())
     }
 
+    /// Name and process id, for messages.
     fn describe(&self) -> String {
         let name = if self.name.is_empty() { "a process without a name" } else { &self.name };
         format!("{name} (pid {})", self.pid)
@@ -163,12 +164,12 @@ impl ImageSummary {
 /// Judges a run by its process images and by what management it lost.
 ///
 /// `touch_count` is how many faults of all kinds were seen; `bound` is the share wanted, 0 to 1.
-/// The answer is what was covered and every reason against the run. There is none if
+/// Returns what was covered and every reason against the run. There is none if
 /// 1. the image that used most memory was managed;
 /// 2. the managed share reaches `bound`;
 /// 3. no loss concerned more than 1 % of all touches.
 ///
-/// `allow_unmanaged` is only noted: whoever allowed it decides what the reasons mean.
+/// `allow_unmanaged` is only recorded: the caller decides what the reasons then mean.
 #[must_use]
 pub fn judge(
     images: &[ImageSummary],
@@ -180,7 +181,7 @@ pub fn judge(
     let coverage = Coverage { bound, allow_unmanaged, lost: lost.to_vec(), ..cover(images) };
     let mut invalid = Vec::new();
     invalid.extend(largest(images));
-    // One sentence is enough of an image that is all of the program.
+    // If one image is all of the program, one reason is enough.
     if invalid.is_empty() {
         invalid.extend(too_little(images, &coverage));
     }
@@ -188,8 +189,8 @@ pub fn judge(
     (coverage, invalid)
 }
 
-/// Why nothing can be said from a run that was to have a share of its memory far, where `least` is
-/// the smallest budget of local memory: no page was ever far.
+/// The reason against a run that was to have a share of its memory far: no page was ever far.
+/// `None` if a page was. `least` is the smallest budget of local memory.
 pub(crate) fn nothing_far(
     images: &[ImageSummary],
     figures: &Figures,
@@ -219,7 +220,7 @@ pub(crate) fn nothing_far(
     })
 }
 
-/// Why the run is invalid, if more bytes moved than the link can carry.
+/// The reason against a run in which more bytes moved than the link can carry; `None` otherwise.
 pub(crate) fn overrun(link: &LinkUse) -> Option<Invalid> {
     let capacity = link.capacity_bytes.filter(|_| link.conserves)?;
     let (fetched, written) = (link.fetched_bytes, link.written_back_bytes);
@@ -243,6 +244,7 @@ pub(crate) fn overrun(link: &LinkUse) -> Option<Invalid> {
     })
 }
 
+/// Sums the memory of all images up.
 fn cover(images: &[ImageSummary]) -> Coverage {
     let sum = |of: fn(&ImageSummary) -> u64| images.iter().map(of).fold(0, u64::saturating_add);
     let managed = sum(|image| image.managed_peak_bytes);
@@ -257,9 +259,9 @@ fn cover(images: &[ImageSummary]) -> Coverage {
     }
 }
 
-/// Why the image that used most memory speaks against the run.
+/// The reason against a run whose largest image was not managed; `None` if it was.
 fn largest(images: &[ImageSummary]) -> Option<Invalid> {
-    // Of equals a managed one: an image whose memory nobody saw is none that used most.
+    // Of equals a managed image: one whose memory was not seen did not use the most.
     let Some(image) = images.iter().max_by_key(|image| (image.memory_bytes(), image.managed))
     else {
         return Some(Invalid {
@@ -286,10 +288,11 @@ fn largest(images: &[ImageSummary]) -> Option<Invalid> {
     })
 }
 
-/// What helps where nothing better is known.
+/// The remedy where no better one is known.
 const INSTEAD: &str =
     "--engine swap manages every process, --allow-unmanaged accepts the run as it is";
 
+/// The reason against a run whose managed share is below the bound; `None` otherwise.
 fn too_little(images: &[ImageSummary], coverage: &Coverage) -> Option<Invalid> {
     let share = coverage.share.filter(|share| *share < coverage.bound)?;
     let memory = images.iter().map(ImageSummary::memory_bytes).fold(0, u64::saturating_add);
@@ -324,6 +327,7 @@ fn too_little(images: &[ImageSummary], coverage: &Coverage) -> Option<Invalid> {
     })
 }
 
+/// The reason against a run in which `loss` concerned more than 1 % of touches; `None` otherwise.
 fn too_much(loss: &Loss, touch_count: u64) -> Option<Invalid> {
     let all = touch_count.saturating_add(loss.count);
     let share = ratio(loss.count, all.max(1));
@@ -337,7 +341,7 @@ fn too_much(loss: &Loss, touch_count: u64) -> Option<Invalid> {
     })
 }
 
-/// Rounded down, so that what is below a bound does not look like it.
+/// A share in percent, rounded down, so that a value below a bound does not look equal to it.
 fn percent(share: f64) -> String {
     format!("{} %", (share * 1000.0 + 1e-6).floor() / 10.0)
 }

@@ -1,9 +1,9 @@
-//! What holds far memory.
+//! Engines: what stores far memory.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// What holds the memory of a run.
+/// The engine that stores the far memory of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EngineKind {
     /// A memory file inside the program.
@@ -41,7 +41,7 @@ impl FromStr for EngineKind {
     }
 }
 
-/// A name that is no engine's.
+/// Why a text is not the name of an engine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no engine \"{given}\"; use arena or swap")]
 pub struct ParseEngineError {

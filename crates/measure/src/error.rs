@@ -114,6 +114,7 @@ pub enum Quantity {
 }
 
 impl Quantity {
+    /// The units that a message suggests.
     fn units(self) -> &'static str {
         match self {
             Self::Size => "B, k, M, G or T (powers of 1024, as KiB) or kB, MB, GB (powers of 1000)",
@@ -126,6 +127,7 @@ impl Quantity {
         }
     }
 
+    /// How the quantity is written, for messages.
     fn syntax(self) -> &'static str {
         match self {
             Self::Size => "a number with an optional unit",
@@ -139,6 +141,7 @@ impl Quantity {
         }
     }
 
+    /// An example, for messages.
     fn example(self) -> &'static str {
         match self {
             Self::Size => "4KiB",
@@ -153,6 +156,7 @@ impl Quantity {
         }
     }
 
+    /// The largest value, for messages.
     fn limit(self) -> &'static str {
         match self {
             Self::Size | Self::LocalSize | Self::ShareOf => "16 EiB",

@@ -1,8 +1,8 @@
-//! How long fetches took, and the parts of that.
+//! Times of fetches, and their parts.
 
 use crate::{Duration, FaultLatency, Histogram};
 
-/// What fetches took, and what that was made of.
+/// Histograms of how long fetches took, and of the parts of that time.
 pub struct FaultTimes {
     total: Histogram,
     wait: Histogram,
@@ -18,7 +18,7 @@ impl Default for FaultTimes {
 }
 
 impl FaultTimes {
-    /// A fetch, in nanoseconds; no total if its end was not seen.
+    /// Records a fetch, in nanoseconds; `total_ns` is `None` if its end was not seen.
     pub fn record(&mut self, total_ns: Option<u64>, wait_ns: u32, requested_ns: u32) {
         let requested_ns = u64::from(requested_ns);
         self.wait.record(Duration::from_ns(u64::from(wait_ns)));
@@ -29,19 +29,19 @@ impl FaultTimes {
         }
     }
 
-    /// What fetches took beyond what was requested, all together, in nanoseconds.
+    /// How much longer than requested all fetches together took, in nanoseconds.
     #[must_use]
     pub fn late_ns(&self) -> u64 {
         self.overhead.mean().as_ns().saturating_mul(self.overhead.count())
     }
 
-    /// 99th percentile of the totals so far, in nanoseconds.
+    /// The 99th percentile of the total times so far, in nanoseconds.
     #[must_use]
     pub fn p99_ns(&self) -> u64 {
         self.total.quantile(0.99).as_ns()
     }
 
-    /// All of them, where a page occupies the link for `page`.
+    /// Summaries of all parts, where a page occupies the link for `page`.
     #[must_use]
     pub fn summary(&self, page: Duration) -> FaultLatency {
         let mut transfer = Histogram::new();

@@ -32,11 +32,11 @@ pub enum LocalSize {
 /// Read from `live`, `peak` or `512MiB`; less than a page is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ShareOf {
-    /// What is in use at each moment: a program that starts has little of it local.
+    /// The memory in use at each moment: a program that starts has little of it local.
     Live,
     /// The most that the program used at a time with all of its memory local: a fixed amount.
     Peak,
-    /// So much, whatever the program uses.
+    /// A fixed size, whatever the program uses.
     Bytes(Bytes),
 }
 
@@ -80,11 +80,13 @@ impl Fraction {
         Pages::new(self.share(whole.get()).max(1))
     }
 
+    /// This share of `whole`, rounded down.
     fn share(self, whole: u64) -> u64 {
         let share = u128::from(whole) * u128::from(self.ppm) / u128::from(PPM_MAX);
         u64::try_from(share).expect("a share of at most all is at most the whole")
     }
 
+    /// Reads a percentage or a number between 0 and 1.
     fn from_measured(measured: &Measured<'_>) -> Result<Self, ParseError> {
         let unit = match measured.unit {
             "%" => PPM_MAX / 100,
@@ -132,14 +134,14 @@ impl LocalSize {
 }
 
 impl LocalSize {
-    /// Whether it is less than all of something, and so depends on what that is.
+    /// Whether it is a share below 100 %, and so depends on the whole.
     #[must_use]
     pub fn is_share(self) -> bool {
         matches!(self, Self::Fraction(share) if share != Fraction::ONE)
     }
 
-    /// In words, a share with what it is a share of; `peak` is how much the program used at most,
-    /// if that is known.
+    /// A text for people: the size, or the share with its whole. `peak` is the most that the
+    /// program used, if it is known.
     #[must_use]
     pub fn told(self, of: ShareOf, peak: Option<Bytes>) -> String {
         match self {
@@ -152,7 +154,7 @@ impl LocalSize {
 }
 
 impl ShareOf {
-    /// In words; `peak` as in [`LocalSize::told`].
+    /// A text for people; `peak` as in [`LocalSize::told`].
     #[must_use]
     pub fn told(self, peak: Option<Bytes>) -> String {
         match (self, peak) {
@@ -163,7 +165,7 @@ impl ShareOf {
         }
     }
 
-    /// What kind of whole it is, as records have it.
+    /// The kind of whole, as records have it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -173,7 +175,7 @@ impl ShareOf {
         }
     }
 
-    /// How many bytes it is; nothing if those change all the time, or `peak` is not known.
+    /// The size in bytes; `None` if it changes all the time, or `peak` is needed and `None`.
     #[must_use]
     pub fn bytes(self, peak: Option<Bytes>) -> Option<Bytes> {
         match self {

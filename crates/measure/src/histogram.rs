@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 use crate::share::Share;
 use crate::time::Duration;
 
-/// Beyond this a latency still counts, in the last bin.
+/// Longer latencies count in the last bin.
 const NS_MAX: u64 = 1_000_000_000_000;
 const SIGNIFICANT_DIGITS: u8 = 3;
 
@@ -134,7 +134,7 @@ impl Histogram {
         self.bins.len()
     }
 
-    /// Whether none was recorded.
+    /// Whether no latency was recorded.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bins.is_empty()
@@ -166,6 +166,7 @@ impl Histogram {
             .collect()
     }
 
+    /// The shortest latency in nanoseconds; 0 when empty.
     fn min_or_zero(&self) -> u64 {
         if self.is_empty() { 0 } else { self.min_ns }
     }

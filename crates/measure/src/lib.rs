@@ -1,4 +1,4 @@
-//! The quantities everything in afar is said in, and the records its parts exchange.
+//! The quantities that all of afar uses, and the records its parts exchange.
 //!
 //! ```text
 //! text ─► Bytes, Pages, BitsPerSec, Duration, Fraction ─► Link ─► Transfer ─► Histogram ─► Run

@@ -1,9 +1,9 @@
 //! DESIGN NOTES
 //!
-//! A delay that each fault computes for itself makes a bandwidth that nobody is held to: two
-//! concurrent faults would each get all of it. Here the link is the shared thing and a transfer
-//! is a reservation on it, so that queueing delay follows from the load. The per-fault delay of
-//! DiME is kept as one mode of the same object, for comparison with its published figures.
+//! If each fault computed its delay for itself, nothing would enforce the bandwidth: two concurrent
+//! faults would each get all of it. Here the link is shared and a transfer is a reservation on it,
+//! so that queueing delay follows from the load. The per-fault delay of DiME is one mode of the
+//! same object, for comparison with its published figures.
 
 use std::fmt;
 use std::str::FromStr;
@@ -49,18 +49,19 @@ pub struct LinkConfig {
 }
 
 impl LinkConfig {
-    /// What one page takes when nothing else is on the link; the median of a profile.
+    /// The time of one page on an idle link; the median of a profile.
     #[must_use]
     pub fn page_delay(&self) -> Duration {
         self.delay_at(0.5)
     }
 
-    /// The longest that one page takes when nothing else is on the link.
+    /// The longest time of one page on an idle link.
     #[must_use]
     pub fn longest_page_delay(&self) -> Duration {
         self.delay_at(1.0)
     }
 
+    /// The time of one page on an idle link, at a quantile of a profile.
     fn delay_at(&self, quantile: f64) -> Duration {
         match &self.profile {
             Some(profile) => profile.quantile(Bytes::PAGE, quantile),
@@ -77,9 +78,9 @@ impl LinkConfig {
 /// `ready` = `start` + `transfer` + `latency`, and `start` = the time of the request + `wait`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transfer {
-    /// When the link takes up the transfer.
+    /// When the link starts the transfer.
     pub start: Instant,
-    /// When the data is there (fetch) or acknowledged (write-back).
+    /// When the data has arrived (fetch) or acknowledged (write-back).
     pub ready: Instant,
     /// Time spent queueing behind other transfers.
     pub wait: Duration,
@@ -185,8 +186,8 @@ impl Link {
         }
     }
 
-    /// Changes the link from the next reservation on. What is reserved stays reserved, and the
-    /// sequence of draws goes on where it was.
+    /// Changes the configuration from the next reservation on. Existing reservations stay, and the
+    /// sequence of draws continues.
     pub fn retune(&mut self, config: LinkConfig) {
         if config.mode == LinkMode::HalfDuplex {
             // The one queue takes over the load of both.
@@ -219,6 +220,7 @@ impl Link {
         &self.config
     }
 
+    /// Sets when the link will be free for `direction`; nothing if transfers do not queue.
     fn occupy(&mut self, until: Instant, direction: Direction) {
         match (self.config.mode, direction) {
             (LinkMode::PerFault, _) => {}

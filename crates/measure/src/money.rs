@@ -69,7 +69,7 @@ impl Money {
 
 impl fmt::Display for Money {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Hundredths are enough for what costs more than one unit.
+        // Two decimals are enough for amounts of one unit or more.
         let digits = if self.0 >= MICROS { 2 } else { 6 };
         let unit = MICROS / 10_u64.pow(digits);
         let rounded = (u128::from(self.0) + u128::from(unit / 2)) / u128::from(unit);
@@ -133,6 +133,7 @@ impl FromStr for Count {
     }
 }
 
+/// The factor of a decimal prefix; `None` for any other unit.
 fn thousands(unit: &str) -> Option<u64> {
     match unit {
         "" => Some(1),

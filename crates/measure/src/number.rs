@@ -1,4 +1,4 @@
-//! Decimal numbers read without floating point, so that "0.3" means three tenths.
+//! Decimal numbers parsed without floating point, so that "0.3" means three tenths.
 
 use crate::error::{ParseError, Quantity};
 
@@ -57,10 +57,12 @@ impl<'a> Measured<'a> {
             .ok_or_else(|| self.too_large())
     }
 
+    /// The error for a number whose unit is missing.
     pub(crate) fn missing_unit(&self) -> ParseError {
         ParseError::MissingUnit { value: self.text.to_owned(), quantity: self.quantity }
     }
 
+    /// The error for a unit that the quantity does not have.
     pub(crate) fn unknown_unit(&self) -> ParseError {
         ParseError::UnknownUnit {
             value: self.text.to_owned(),
@@ -69,17 +71,19 @@ impl<'a> Measured<'a> {
         }
     }
 
+    /// The error for a number that is too large.
     pub(crate) fn too_large(&self) -> ParseError {
         ParseError::TooLarge { value: self.text.to_owned(), quantity: self.quantity }
     }
 
+    /// The error for a number that is or rounds to zero.
     pub(crate) fn zero(&self) -> ParseError {
         ParseError::Zero { value: self.text.to_owned(), quantity: self.quantity }
     }
 }
 
 impl Decimal {
-    /// `None` when the whole part alone exceeds every quantity.
+    /// A decimal from its digits; `None` if the whole part alone exceeds every quantity.
     fn from_digits(whole: &str, fraction: &str) -> Option<Self> {
         let whole = whole.trim_start_matches('0');
         // 20 digits hold every u64, and 20 + 18 digits fit in a u128.

@@ -186,8 +186,8 @@ impl DelayProfile {
         self.sizes.iter().map(|size| size.bytes)
     }
 
-    /// The profile in its text format, in ascending order; [`DelayProfile::parse`] gives back
-    /// the same profile.
+    /// The profile in its text format, in ascending order; [`DelayProfile::parse`] reads
+    /// the same profile from it.
     #[must_use]
     pub fn to_csv(&self) -> String {
         let mut csv = String::from("bytes,microseconds\n");
@@ -201,10 +201,12 @@ impl DelayProfile {
         csv
     }
 
+    /// Draws the time of a transfer of `bytes`.
     pub(crate) fn draw(&self, draws: &mut Draws, bytes: Bytes) -> Duration {
         self.at(bytes, draws.share())
     }
 
+    /// The time of a transfer of `bytes` at a point of the distribution.
     fn at(&self, bytes: Bytes, share: Share) -> Duration {
         let above = self.sizes.partition_point(|size| size.bytes < bytes);
         match (above.checked_sub(1).map(|below| &self.sizes[below]), self.sizes.get(above)) {
@@ -216,8 +218,8 @@ impl DelayProfile {
         }
     }
 
-    /// What a transfer of `bytes` takes longer than one of the largest size, by the mean rise
-    /// between the two largest. The same for every quantile, so that quantiles stay in order.
+    /// How much longer a transfer of `bytes` takes than one of the largest size, by the mean rise
+    /// between the two largest. One value for all quantiles, so that these stay in order.
     fn rise_beyond(&self, last: &SizeTimes, bytes: Bytes) -> Duration {
         let [.., previous, _] = &*self.sizes else {
             return Duration::ZERO;
@@ -246,12 +248,14 @@ impl Sampler {
 }
 
 impl SizeTimes {
+    /// The sample at a point of the distribution.
     fn at(&self, share: Share) -> Duration {
         let rank = share.rank(self.times.len() as u64);
         let index = usize::try_from(rank - 1).expect("a rank is at most the number of samples");
         self.times[index]
     }
 
+    /// The mean of the samples in picoseconds, rounded down.
     fn mean_ps(&self) -> u64 {
         let sum: u128 = self.times.iter().map(|time| u128::from(time.as_ps())).sum();
         u64::try_from(sum / self.times.len() as u128).expect("a mean is at most the maximum")
@@ -263,7 +267,7 @@ impl Draws {
         Self { generator: Pcg64::seed_from_u64(seed) }
     }
 
-    /// One of 2⁶⁴ equally likely shares, each the middle of its part.
+    /// Draws one of 2⁶⁴ equally likely points, each the middle of its part.
     fn share(&mut self) -> Share {
         Share::middle(self.generator.next_u64(), 1 << 64)
     }
@@ -280,6 +284,7 @@ fn between(low: &SizeTimes, high: &SizeTimes, bytes: Bytes, share: Share) -> Dur
         .expect("a point between two times is at most the longer")
 }
 
+/// Parses a line of a size and a time; `content` is the whole line, for messages.
 fn parse_sample(line: usize, content: &str, data: &str) -> Result<(Bytes, Duration), ProfileError> {
     let content = || content.trim().to_owned();
     let fields: Vec<&str> = if data.contains(',') {
@@ -303,7 +308,7 @@ fn parse_sample(line: usize, content: &str, data: &str) -> Result<(Bytes, Durati
     Ok((bytes, duration))
 }
 
-/// Tables written by numerical tools have sizes such as `4096.0` and `4.096e+03`.
+/// Parses a size, also as numerical tools write it: `4096.0`, `4.096e+03`. `None` if it is no size.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -315,7 +320,8 @@ fn parse_bytes(field: &str) -> Option<Bytes> {
     is_size.then_some(Bytes::new(bytes as u64))
 }
 
-/// Exact to the picosecond: up to [`TIME_MAX`] a double has digits to spare.
+/// Parses microseconds, exact to the picosecond: up to [`TIME_MAX`] a double has digits to spare.
+/// `None` if it is no time.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -153,6 +153,7 @@ impl FromStr for Bytes {
 }
 
 impl Bytes {
+    /// Applies the unit of a size.
     pub(crate) fn from_measured(measured: &Measured<'_>) -> Result<Self, ParseError> {
         let unit = measured.unit.to_ascii_lowercase();
         let multiplier = match unit.as_str() {

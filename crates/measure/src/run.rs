@@ -245,7 +245,7 @@ pub struct RunResults {
     pub remembered: Option<Remembered>,
 }
 
-/// Figures were wanted of a run that has none to give.
+/// A run has no figures to conclude from.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the run is invalid: {}", self.told())]
 pub struct InvalidRun {
@@ -254,6 +254,7 @@ pub struct InvalidRun {
 }
 
 impl InvalidRun {
+    /// The reasons in one text.
     fn told(&self) -> String {
         if self.reasons.is_empty() {
             return "nobody has judged what of its memory was managed".to_owned();
@@ -264,9 +265,9 @@ impl InvalidRun {
 }
 
 impl RunResults {
-    /// The results of a run that is valid if [`judge`] has no reason against it, with the
-    /// bound [`COVERAGE_BOUND`], and if something was far, should that have been a share of its
-    /// memory: then `least` is the smallest budget of local memory.
+    /// Judges a run. It is valid if [`judge`] with [`COVERAGE_BOUND`] has no reason against it, no
+    /// link carried more than it can and, with `least`, a page was far; `least` is the smallest
+    /// budget of local memory, `None` if all memory may be local.
     #[must_use]
     pub fn judged(
         figures: Figures,
@@ -285,8 +286,8 @@ impl RunResults {
         Self { valid, invalid, coverage, images, figures, ..Self::default() }
     }
 
-    /// Accepts what is not managed: the run is valid, if nothing else is wrong, and the reasons
-    /// against it are told as [`allowed`](Self::allowed).
+    /// Accepts unmanaged memory: the run is valid if nothing else is wrong, and the reasons against
+    /// it move to [`allowed`](Self::allowed).
     #[must_use]
     pub fn allowing_unmanaged(mut self) -> Self {
         let is_allowed = |one: &mut Invalid| one.kind != InvalidKind::Overrun;
@@ -296,17 +297,17 @@ impl RunResults {
         self
     }
 
-    /// Whether nothing can be concluded although afar did all that it was asked to: there was too
-    /// little to do it with.
+    /// Whether nothing can be concluded although afar did all that was requested: the program gave
+    /// it too little to do.
     #[must_use]
     pub fn tells_nothing(&self) -> bool {
         !self.invalid.is_empty() && !self.invalid.iter().any(|one| one.kind.is_failure())
     }
 
-    /// What was measured.
+    /// The figures of a valid run.
     ///
     /// # Errors
-    /// If nothing can be concluded from it.
+    /// If the run is invalid, with the reasons.
     pub fn figures(&self) -> Result<&Figures, InvalidRun> {
         if self.valid {
             return Ok(&self.figures);
@@ -314,8 +315,8 @@ impl RunResults {
         Err(InvalidRun { reasons: self.invalid.clone() })
     }
 
-    /// What was seen, of an invalid run as well: to show a user what happened, never to conclude
-    /// anything from.
+    /// The figures of a valid or invalid run: to show what happened, never to conclude anything
+    /// from.
     #[must_use]
     pub const fn seen(&self) -> &Figures {
         &self.figures
@@ -342,9 +343,8 @@ impl<R: Results> Run<R> {
     /// Reads a record from JSON.
     ///
     /// # Errors
-    ///
-    /// That the text is not a record, or that its kind or version is another; this is told
-    /// first, whatever else may differ.
+    /// If the text is not a record, or its kind or version is another; that is reported before any
+    /// other difference.
     pub fn from_json(text: &str) -> Result<Self, RunError> {
         let expected = R::SCHEMA;
         if !text.trim_start().starts_with('{') {
@@ -379,7 +379,7 @@ struct Header {
     schema: Option<String>,
 }
 
-/// Refuses another schema where a record is read by other means than [`Run::from_json`].
+/// Reads the schema of a record that is not read by [`Run::from_json`]; an error if it is another.
 fn schema_of<'de, R: Results, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let found = String::deserialize(deserializer)?;
     if found == R::SCHEMA {

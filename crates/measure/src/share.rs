@@ -1,7 +1,7 @@
-//! Points of a distribution without the rounding of a float.
+//! Points of a distribution, as exact fractions.
 
-/// Quantiles are read to nine decimals and stand for the lower end of what rounds to them, so that
-/// 0.07 of 100 samples is the seventh, not the eighth as its nearest binary fraction would have it.
+/// Quantiles are taken to nine decimals and mean the lower end of what rounds to them, so that 0.07
+/// of 100 samples is the seventh, not the eighth as its nearest binary fraction would have it.
 const QUANTILE_STEPS: u32 = 1_000_000_000;
 
 /// A point of a distribution, `part / whole`.
@@ -12,7 +12,7 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    /// The share `q`, to nine decimals and taken into 0..=1; a NaN reads as 0.
+    /// The point at quantile `q`, to nine decimals and clamped to 0..=1; a NaN reads as 0.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -28,13 +28,13 @@ impl Share {
         Self { part, whole }
     }
 
-    /// The middle of part `index`, from 0, of `parts` equal ones.
+    /// The middle of part `index`, from 0, of `parts` equal parts.
     pub(crate) fn middle(index: u64, parts: u128) -> Self {
         Self { part: 2 * u128::from(index) + 1, whole: 2 * parts }
     }
 
-    /// Which of `count` sorted samples is the first that this share of them does not exceed:
-    /// from 1 to `count`.
+    /// The rank, from 1 to `count`, of the first of `count` sorted samples that at least this share
+    /// of them does not exceed.
     pub(crate) fn rank(self, count: u64) -> u64 {
         let rank = (self.part * u128::from(count)).div_ceil(self.whole);
         u64::try_from(rank)
