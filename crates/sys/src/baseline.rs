@@ -1,4 +1,4 @@
-//! What a page fault costs without any emulation: the yardstick for the cost of a remote one.
+//! The cost of a page fault without any emulation: the yardstick for the cost of a remote one.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -13,15 +13,15 @@ use crate::{Error, Result};
 const PAGE: usize = 4096;
 const WORDS_PER_PAGE: usize = PAGE / 8;
 
-/// When a page is dropped, so that the next touch of it is a fault.
+/// When pages are dropped, so that their next touch is a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dropped {
-    /// All of them, by the touching thread, before each round.
+    /// All pages, by the touching thread, before each round.
     Before,
-    /// By another thread, `chunk` at a time, when so many others have been touched since: as far
-    /// memory must, whoever implements it.
+    /// By another thread, `chunk` pages at a time, once `local` further pages have been touched: as
+    /// every implementation of far memory must.
     Meanwhile {
-        /// Pages that stay.
+        /// Pages that stay mapped.
         local: usize,
         /// Pages dropped at a time.
         chunk: usize,
@@ -98,7 +98,7 @@ pub fn fork_and_wait() -> Result<()> {
         .during("wait for a child")
 }
 
-/// Ticks of one touch.
+/// Touches a word and returns the ticks that the touch took.
 fn touch(word: &AtomicU64, write: bool) -> u64 {
     let before = cycles();
     if write {
@@ -109,7 +109,7 @@ fn touch(word: &AtomicU64, write: bool) -> u64 {
     cycles() - before
 }
 
-/// What the touching and the dropping thread share.
+/// Drops pages while another thread touches them.
 struct Dropper<'a> {
     view: &'a SharedView,
     fault: &'a Userfault,
@@ -119,6 +119,7 @@ struct Dropper<'a> {
 }
 
 impl Dropper<'_> {
+    /// Touches all pages `rounds` times and returns the ticks of each touch.
     fn sample(
         &self,
         rounds: usize,
@@ -138,7 +139,7 @@ impl Dropper<'_> {
                 if count % self.pages == 0 {
                     before_round();
                 }
-                // In its second round a page must have been dropped since its first.
+                // A page that is touched again must have been dropped since its last touch.
                 while count >= gone.load(Ordering::Acquire) + self.pages && !dropping.is_finished()
                 {
                     std::hint::spin_loop();
@@ -155,7 +156,7 @@ impl Dropper<'_> {
         })
     }
 
-    // Drops what the other thread has touched, `local` pages behind it.
+    // Drops the pages that the other thread has touched, `local` pages behind it.
     fn follow(&self, touched: &AtomicUsize, gone: &AtomicUsize, total: usize) -> Result<()> {
         let mut next = 0;
         while next + self.local + self.chunk <= total {
@@ -171,6 +172,7 @@ impl Dropper<'_> {
         Ok(())
     }
 
+    /// Drops `count` pages from page `first` on, and protects them against writes.
     fn drop_chunks(&self, first: usize, count: usize) -> Result<()> {
         let (from, bytes) = (first * PAGE, count * PAGE);
         advise(self.view, from, bytes, Advice::LinuxDontNeed)?;
@@ -178,6 +180,7 @@ impl Dropper<'_> {
     }
 }
 
+/// Advises the kernel on a range of the view (madvise(2)).
 #[expect(unsafe_code, reason = "madvise")]
 fn advise(view: &SharedView, from: usize, bytes: usize, advice: Advice) -> Result<()> {
     let address = usize::try_from(view.address() + from as u64)

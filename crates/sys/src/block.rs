@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-/// What direct I/O may ask for (the largest page and logical block in use).
+/// The strictest alignment of direct I/O (the largest page and logical block in use).
 const ALIGNMENT: usize = 4096;
 
 /// Bytes aligned to 4096.
@@ -15,7 +15,7 @@ pub struct Block {
 }
 
 impl Block {
-    /// Zeros, of `bytes` rounded up to whole 4096.
+    /// A block of zeros, `bytes` long, rounded up to a multiple of 4096.
     #[must_use]
     #[expect(unsafe_code, reason = "allocates with an alignment")]
     pub fn new(bytes: usize) -> Self {
@@ -27,8 +27,8 @@ impl Block {
     }
 }
 
-/// Gives memory that this process has freed back to the system, where the allocator can do that
-/// (malloc_trim(3)). It visits all that is free, and others wait who allocate meanwhile.
+/// Returns freed memory of this process to the system, where the allocator can do that
+/// (malloc_trim(3)). It visits all free memory, and other threads that allocate wait meanwhile.
 #[cfg_attr(target_env = "gnu", expect(unsafe_code, reason = "calls the C library's allocator"))]
 pub fn give_back() {
     empty_cache();
@@ -37,24 +37,24 @@ pub fn give_back() {
     let _had_any = unsafe { libc::malloc_trim(0) };
 }
 
-// The C library keeps freed blocks of every size for the thread that has freed them (tcache; 7 of
-// each in glibc 2.41, 16 in 2.42, up to 1032 bytes), and each keeps its page, whatever else lay
-// there. No call empties it, but the end of a thread does that for its own: so all that this thread
-// may have is allocated, and freed by a thread that ends.
+// Empties the calling thread's cache of freed blocks. The C library has one for each thread and
+// size (tcache; 7 blocks per size in glibc 2.41, 16 in 2.42, up to 1032 bytes), and each block
+// prevents its page from being freed. No call empties the cache, but it is emptied when a thread
+// ends: so all that it may hold is allocated, and freed by a thread that ends.
 fn empty_cache() {
     const SIZES: std::ops::RangeInclusive<usize> = 24..=1032;
     const OF_EACH: usize = 16;
     let sizes = SIZES.step_by(16).flat_map(|bytes| [bytes; OF_EACH]);
     let blocks: Vec<Vec<u8>> = sizes.map(Vec::with_capacity).collect();
     let blocks = std::hint::black_box(blocks);
-    // Without one more thread the blocks are where they were.
+    // If no thread can be started, the blocks are freed here and nothing has changed.
     let emptier = std::thread::Builder::new().spawn(move || drop(blocks));
     let _ended = emptier.map(std::thread::JoinHandle::join);
 }
 
-/// From now on allocations of so many bytes and more are the system's again as soon as they are
-/// freed, where the allocator can do that (mallopt(3), `M_MMAP_THRESHOLD`): otherwise it keeps what
-/// lies between smaller ones.
+/// Makes the allocator return memory of allocations from `bytes` on to the system as soon as they
+/// are freed, where it can do that (mallopt(3), `M_MMAP_THRESHOLD`): otherwise it retains what lies
+/// between smaller ones.
 #[cfg_attr(target_env = "gnu", expect(unsafe_code, reason = "sets up the C library's allocator"))]
 pub fn give_back_from(bytes: u32) {
     let bytes = i32::try_from(bytes).unwrap_or(i32::MAX);
@@ -65,6 +65,7 @@ pub fn give_back_from(bytes: u32) {
     let _has_none = bytes;
 }
 
+/// The layout of a block of `bytes`.
 fn layout(bytes: usize) -> Layout {
     let bytes = bytes.max(1).next_multiple_of(ALIGNMENT);
     Layout::from_size_align(bytes, ALIGNMENT).expect("no buffer is as large as the address space")

@@ -57,6 +57,7 @@ pub enum BpfError {
     System(#[from] crate::Error),
 }
 
+/// The error of a program that could not be loaded, with the verifier's log if there is one.
 fn refused(program: &'static str, error: ProgramError) -> BpfError {
     match error {
         ProgramError::LoadError { io_error, verifier_log } => {
@@ -66,8 +67,8 @@ fn refused(program: &'static str, error: ProgramError) -> BpfError {
     }
 }
 
-/// What the verifier's log comes to: its last words before the statistics, in the user's terms if
-/// they are known.
+/// The essence of the verifier's log: its last line before the statistics, or a known cause in the
+/// user's terms. Empty for an empty log.
 fn verdict(log: &str) -> String {
     const STATISTICS: [&str; 3] = ["verification time", "stack depth", "processed "];
     let is_statistics = |line: &&str| STATISTICS.iter().any(|begin| line.starts_with(begin));
@@ -86,7 +87,7 @@ pub struct Object {
     ebpf: Ebpf,
 }
 
-/// A size or constant that the loader sets before the object goes to the kernel.
+/// A size or constant that is set before the object is loaded into the kernel.
 #[derive(Debug, Clone, Copy)]
 pub enum Setting<'a> {
     /// Number of entries of a map.
@@ -136,15 +137,15 @@ impl Object {
         Ok(())
     }
 
-    /// Loads program `name` and has it run after every minor fault of any process.
+    /// Loads program `name` and runs it after every minor fault of any process.
     ///
     /// # Errors
-    /// When the verifier refuses the program or the caller may not count events of others.
+    /// When the verifier refuses the program or the caller may not count events of other processes.
     pub fn attach_minor_faults(&mut self, name: &'static str) -> std::result::Result<(), BpfError> {
         self.attach_event(name, SoftwareEvent::PageFaultsMin)
     }
 
-    /// Loads program `name` and has it run after every major fault of any process.
+    /// Loads program `name` and runs it after every major fault of any process.
     ///
     /// # Errors
     /// As [`Object::attach_minor_faults`].
@@ -152,8 +153,8 @@ impl Object {
         self.attach_event(name, SoftwareEvent::PageFaultsMaj)
     }
 
-    /// Has program `name` run once more when the kernel takes up a fault of any process, after
-    /// those that do already; interrupts are let in between two of them.
+    /// Runs program `name` once more when the kernel starts to handle a fault of any process, after
+    /// its earlier attachments; interrupts are let in between two of them.
     ///
     /// # Errors
     /// As [`Object::attach_minor_faults`]; there is a descriptor for each processor.
@@ -161,6 +162,7 @@ impl Object {
         self.attach_event(name, SoftwareEvent::PageFaults)
     }
 
+    /// Loads program `name` and runs it at every `event`, on each processor that is online.
     fn attach_event(
         &mut self,
         name: &'static str,
@@ -180,7 +182,7 @@ impl Object {
         Ok(())
     }
 
-    /// Maps the array `name` of `bytes` into this process.
+    /// Maps the first `bytes` of the array `name` into this process.
     ///
     /// # Errors
     /// When there is no such array or it cannot be mapped.
@@ -196,7 +198,7 @@ impl Object {
         Ok(view_of(data, bytes)?)
     }
 
-    /// Takes the ring buffer `name`, whose messages are numbers of 32 bits.
+    /// Takes the ring buffer `name`, whose messages are 32-bit numbers, out of the object.
     ///
     /// # Errors
     /// When there is no such ring buffer.
@@ -205,10 +207,11 @@ impl Object {
         Ok(Doorbell { ring: RingBuf::try_from(map)? })
     }
 
-    /// Takes the bells of every processor that is online from the array `name`.
+    /// Takes the perf event array `name` out of the object and opens a bell for each processor that
+    /// is online.
     ///
     /// # Errors
-    /// When there is no such array, or the caller may not count events of others.
+    /// When there is no such array, or the caller may not count events of other processes.
     pub fn take_bells(
         &mut self,
         name: &'static str,
@@ -221,14 +224,14 @@ impl Object {
     }
 }
 
-/// A bell that only programs on one processor ring, each time with a number.
+/// A wake-up from programs on one processor, each time with a number.
 pub struct ProcessorBell {
     buffer: PerfEventArrayBuffer<MapData>,
     number: u32,
 }
 
 impl ProcessorBell {
-    /// Takes all rings at once; the number of the last one, if there was one.
+    /// Takes all messages. Returns the number of the last one; `None` if there was none.
     pub fn answer(&mut self) -> Option<u32> {
         self.buffer.fold(None, |last, message| match message {
             Message::Sample { head, .. } => head.first_chunk().map(|b| u32::from_ne_bytes(*b)),
@@ -236,7 +239,7 @@ impl ProcessorBell {
         })
     }
 
-    /// The processor.
+    /// The number of the processor.
     #[must_use]
     pub const fn processor(&self) -> usize {
         self.number as usize
@@ -249,17 +252,18 @@ impl AsFd for ProcessorBell {
     }
 }
 
+/// Maps the first `bytes` of a BPF map into this process.
 fn view_of(data: &MapData, bytes: usize) -> Result<SharedView> {
     SharedView::map(&data.fd().as_fd(), bytes)
 }
 
-/// A ring buffer that wakes this process, each time with a number.
+/// A ring buffer whose messages, 32-bit numbers, wake this process.
 pub struct Doorbell {
     ring: RingBuf<MapData>,
 }
 
 impl Doorbell {
-    /// Takes all rings at once and tells `hear` their numbers.
+    /// Takes all messages and calls `hear` with the number of each.
     pub fn answer(&mut self, mut hear: impl FnMut(u32)) {
         while let Some(message) = self.ring.next() {
             if let Some(bytes) = message.first_chunk() {

@@ -1,4 +1,4 @@
-//! The monotonic clock that the kernel side reads too, and the processor's time-stamp counter.
+//! Clocks: the monotonic one, which BPF programs read too, and the processor's time-stamp counter.
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -20,12 +20,13 @@ pub fn unix_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::Realtime))
 }
 
+/// A time in nanoseconds; 0 before its epoch.
 fn nanoseconds(time: rustix::time::Timespec) -> u64 {
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     seconds * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
 }
 
-/// The processor's time-stamp counter, read after everything before it has been done (x86-64).
+/// The processor's time-stamp counter, read after all earlier instructions have completed (x86-64).
 #[must_use]
 #[expect(unsafe_code, reason = "an intrinsic")]
 pub fn cycles() -> u64 {

@@ -19,74 +19,74 @@ use crate::owner::{claim, expect_no_mount, lock};
 
 /// File systems whose files are in memory, by their numbers in `statfs`.
 const IN_MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
-/// Bytes of an attribute that is read.
+/// The longest extended attribute that is read.
 const ATTRIBUTE_BYTES: usize = 256;
 
-/// What can be done with one.
+/// An open disk, and what can be done with it.
 #[derive(Debug)]
 pub struct Disk {
-    /// It, open for reading, and for writing unless that was not wanted.
+    /// The file or device, open for reading, and for writing unless it is read-only.
     pub file: OwnedFd,
-    /// How large it is.
+    /// Its size.
     pub bytes: u64,
     /// Reads and writes bypass the page cache: memory, offsets and lengths are to be multiples of
     /// [`Disk::alignment`].
     pub is_direct: bool,
-    /// Its bytes are in memory: asking does not wait for a device.
+    /// The bytes are in memory: reads and writes do not wait for a device.
     pub is_in_memory: bool,
     /// See [`Disk::is_direct`]; a power of two.
     pub alignment: u32,
-    /// Stretches can be made zeros without writing them.
+    /// Ranges can be set to zeros without writing them.
     pub clears: bool,
 }
 
 /// How a disk is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Opening {
-    /// Only to be read: others may read it, too.
+    /// Open for reading only: others may read it, too.
     pub is_read_only: bool,
-    /// Who else may have it.
+    /// Whether others may have the disk open, too.
     pub claim: Claim,
 }
 
-/// Who else may have a disk.
+/// Whether others may have a disk open, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Claim {
-    /// Nobody.
+    /// Exclusively.
     #[default]
     Alone,
-    /// Others that share it, too.
+    /// Together with others that share it.
     Shared,
-    /// Nobody but this process, which has it by another handle for at least as long.
+    /// Without a lock: this process holds one by another handle for at least as long.
     Held,
 }
 
 /// Why a disk cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum DiskError {
-    /// The operating system does not let it.
+    /// The operating system refuses.
     #[error(transparent)]
     System(#[from] Error),
-    /// Somebody has it.
+    /// Another process has it.
     #[error(transparent)]
     Taken(#[from] Taken),
 }
 
-/// Which file something is, whatever it is called: a copy is another.
+/// The identity of a file, whatever its name; a copy has another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileMark {
-    /// Its number in its file system.
+    /// Inode number within its file system.
     pub inode: u64,
-    /// When it was made, in nanoseconds since 1970; 0 if its file system does not say.
+    /// Creation time, in nanoseconds since 1970; 0 if the file system does not have it.
     pub born_ns: u64,
 }
 
 impl Disk {
-    /// Opens one, and has it until it is dropped and nothing is under way any more.
+    /// Opens a disk, with a lock that lasts until it is dropped and no request is under way.
     ///
     /// # Errors
-    /// When it is neither a file nor a block device, cannot be read and written, or when another
-    /// process has it.
+    /// If it is neither a file nor a block device, cannot be read and written, or is taken by
+    /// another process.
     pub fn open(path: &Path, opening: Opening) -> std::result::Result<Self, DiskError> {
         let open = |flags: i32| {
             let mut options = OpenOptions::new();
@@ -117,7 +117,7 @@ impl Disk {
             let direct = claim(&buffered, || open(libc::O_DIRECT | alone), is_busy)?;
             let direct = direct.during("open a block device")?;
             if opening.claim != Claim::Held {
-                // O_EXCL keeps out those that want it, too, and the lock those that would share.
+                // O_EXCL excludes others that use it, and the lock those that would share.
                 lock(&direct, !is_alone)?;
             }
             if !is_alone {
@@ -132,30 +132,30 @@ impl Disk {
         Ok(Self { file, bytes, is_direct, is_in_memory, alignment, clears })
     }
 
-    /// How large it is now.
+    /// The current size of a disk, in bytes.
     ///
     /// # Errors
-    /// When the device is gone.
+    /// If the device is gone.
     pub fn measure(file: &impl AsFd) -> Result<u64> {
         seek(file, SeekFrom::End(0)).during("find the end of a disk")
     }
 
-    /// Makes a new file of zeros, which takes no room before it is written; none if it cannot have
-    /// that size.
+    /// Creates a file of zeros, sparse, so that it takes no room before it is written. No file
+    /// remains if it cannot have that size.
     ///
     /// # Errors
-    /// When it is there already, or cannot be made.
+    /// If the file exists or cannot be created.
     pub fn create(path: &Path, bytes: u64) -> Result<()> {
         let file = File::options().write(true).create_new(true).open(path);
         let file = file.during("make a disk")?;
         file.set_len(bytes).during("make a disk of that size").inspect_err(|_| {
-            // One of another size is none.
+            // A file of another size is not wanted.
             let _stays = std::fs::remove_file(path);
         })
     }
 }
 
-/// Which file this is.
+/// The identity of a file.
 ///
 /// # Errors
 /// When the kernel does not say.
@@ -170,10 +170,10 @@ pub fn mark(file: &impl AsFd) -> Result<FileMark> {
     Ok(FileMark { inode: status.st_ino, born_ns })
 }
 
-/// What an extended attribute of a file says, if it has it.
+/// The value of an extended attribute of a file; `None` if the file does not have it.
 ///
 /// # Errors
-/// When it cannot be read: `EOPNOTSUPP` if the file system has no attributes.
+/// If the attribute cannot be read: `EOPNOTSUPP` if the file system has no attributes.
 pub fn attribute(file: &impl AsFd, name: &str) -> Result<Option<Vec<u8>>> {
     let mut value = vec![0; ATTRIBUTE_BYTES];
     match fgetxattr(file, name, &mut value[..]) {
@@ -186,20 +186,19 @@ pub fn attribute(file: &impl AsFd, name: &str) -> Result<Option<Vec<u8>>> {
     }
 }
 
-/// Gives a file an extended attribute that outlasts a loss of power; a new one, or another value
-/// than it had.
+/// Sets an extended attribute of a file and forces it to the medium; `is_new` if it must not exist.
 ///
 /// # Errors
-/// When it cannot have it: `EOPNOTSUPP` if its file system has no attributes, `EEXIST` if it has it
-/// and was not to.
+/// `EOPNOTSUPP` if the file system has no attributes, `EEXIST` if the attribute exists and
+/// `is_new`, or another refusal.
 pub fn set_attribute(file: &impl AsFd, name: &str, value: &[u8], is_new: bool) -> Result<()> {
     let flags = if is_new { XattrFlags::CREATE } else { XattrFlags::empty() };
     fsetxattr(file, name, value, flags).during("give a file an attribute")?;
     rustix::fs::fsync(file).during("put an attribute on the medium")
 }
 
-/// What names a block device for as long as it is the same piece of hardware or the same
-/// partition, if it says so: its world-wide name or serial number, and its partition.
+/// A name that a block device has for as long as it is the same hardware and partition: its
+/// world-wide name or serial number, and its partition number. `None` if the device has neither.
 #[must_use]
 pub fn hardware_name(path: &Path) -> Option<String> {
     let status =
@@ -219,7 +218,8 @@ pub fn hardware_name(path: &Path) -> Option<String> {
     Some(format!("{name} {}", partition.as_deref().unwrap_or("0")))
 }
 
-// The kernel says since 6.1; before that, what every device takes.
+// The alignment that direct I/O on a file needs, as the kernel reports it since 6.1; otherwise
+// 4096, which all devices accept.
 fn alignment(file: &OwnedFd) -> u32 {
     const UNKNOWN: u32 = 4096;
     let Ok(answer) = statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN) else {
@@ -231,7 +231,8 @@ fn alignment(file: &OwnedFd) -> u32 {
     }
 }
 
-// Tried beyond the end of a file, where it changes nothing; devices all can, if need be by writing.
+// Whether ranges can be set to zeros without writing them. Tried beyond the end of a file, where it
+// changes nothing; the kernel does it for every device, if need be by writing.
 fn clears(file: &OwnedFd, bytes: u64, is_device: bool) -> bool {
     if is_device {
         return true;

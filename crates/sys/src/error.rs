@@ -35,14 +35,14 @@ impl Error {
 /// Result of a system operation.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Turns the −1 of the C convention into an [`Error`].
+/// Turns a negative result, by the C convention, into an [`Error`].
 pub(crate) fn check(operation: &'static str, result: libc::c_long) -> Result<libc::c_long> {
     if result < 0 { Err(Error::last(operation)) } else { Ok(result) }
 }
 
-/// Adds the operation to a `rustix` answer.
+/// Adds the name of the operation to an error of `rustix`.
 pub(crate) trait During<T> {
-    /// Names the operation that was under way.
+    /// Names the operation that failed.
     fn during(self, operation: &'static str) -> Result<T>;
 }
 

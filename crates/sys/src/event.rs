@@ -1,4 +1,4 @@
-//! Waiting for whatever comes next: one poll set, signals and a timer as descriptors.
+//! Waiting for events: a poll set, with signals and a timer as descriptors.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
@@ -19,12 +19,12 @@ pub struct Poll {
     buffer: Vec<epoll::Event>,
 }
 
-/// One descriptor that has something to say.
+/// A descriptor that is ready.
 #[derive(Debug, Clone, Copy)]
 pub struct Ready {
     /// The number it was added under.
     pub token: u64,
-    /// The other end is gone.
+    /// The other end has closed, or failed.
     pub hung_up: bool,
 }
 
@@ -47,8 +47,8 @@ impl Poll {
         epoll::add(&self.fd, fd, data, epoll::EventFlags::IN).during("wait on a descriptor")
     }
 
-    /// As [`Poll::add`], but reports each time that `fd` becomes readable once, whether or not it
-    /// is read from.
+    /// As [`Poll::add`], but reports `fd` once each time that it becomes readable, even if it is
+    /// not read from.
     ///
     /// # Errors
     /// As [`Poll::add`].
@@ -70,9 +70,9 @@ impl Poll {
         self.add(&unsafe { BorrowedFd::borrow_raw(fd) }, token)
     }
 
-    /// Waits for something new to read from `fd`, and for room to write to it after there was none,
-    /// reported as `token` once for each time: cheaper than [`Poll::add`] where every report is
-    /// followed by reading all there is.
+    /// Waits for new input of `fd`, and for room to write to it after there was none, reported as
+    /// `token` once for each time: cheaper than [`Poll::add`] if the caller reads all input after
+    /// each report.
     ///
     /// # Errors
     /// As [`Poll::add`].
@@ -109,8 +109,8 @@ impl Poll {
     }
 }
 
-/// Waits until one of a few descriptors is readable or `timeout` has passed (`None`: for ever);
-/// which of them are, or have come to their end.
+/// Waits until one of a few descriptors is readable or `timeout` has passed (`None`: for ever).
+/// Returns which of them are readable or have come to their end.
 ///
 /// # Errors
 /// Never in practice; interruptions by signals are not errors, and nothing is readable then.
@@ -142,7 +142,7 @@ pub fn wait_any(descriptors: &[BorrowedFd<'_>], timeout: Option<Duration>) -> Re
     }
 }
 
-/// The terminal is gone, or a service is to read its files again (signal(7)).
+/// The terminal was closed, or a service is to read its files again (signal(7)).
 pub const SIGHUP: i32 = libc::SIGHUP;
 /// Ctrl-C.
 pub const SIGINT: i32 = libc::SIGINT;
@@ -196,8 +196,8 @@ impl AsFd for Signals {
     }
 }
 
-/// Has the calling thread take signals again that [`Signals::receive`] has blocked in it, as it
-/// took them before; those that have come meanwhile and were not received, at once.
+/// Unblocks signals that [`Signals::receive`] has blocked in the calling thread; those that arrived
+/// meanwhile and were not received are delivered at once.
 #[expect(unsafe_code, reason = "signal masks have no safe wrapper")]
 pub fn take_again(signals: &[i32]) {
     // SAFETY: `set` is initialised by sigemptyset before use, and a local.
@@ -211,8 +211,8 @@ pub fn take_again(signals: &[i32]) {
     }
 }
 
-/// Does something that may start threads which are never to take a signal of this process: one that
-/// a thread takes which does not wait for it is lost to who does.
+/// Runs `work` with all signals blocked, so that threads that it starts never take a signal of this
+/// process: a thread that takes one takes it from the thread that waits for it.
 #[expect(unsafe_code, reason = "signal masks have no safe wrapper")]
 pub fn without_signals<T>(work: impl FnOnce() -> T) -> T {
     // SAFETY: both sets are locals, and initialised before use.
@@ -264,12 +264,13 @@ impl Timer {
         self.set(Itimerspec { it_interval: never, it_value: value }, TimerfdTimerFlags::ABSTIME)
     }
 
-    /// Takes the expiry, so that the timer is no longer ready.
+    /// Reads the expiry, so that the timer is no longer ready.
     pub fn acknowledge(&self) {
         let mut count = [0_u8; 8];
         let _not_expired = rustix::io::read(&self.fd, &mut count);
     }
 
+    /// Starts or stops the timer.
     fn set(&self, when: Itimerspec, flags: TimerfdTimerFlags) -> Result<()> {
         timerfd_settime(&self.fd, flags, &when).map(|_before| ()).during("set a timer")
     }
@@ -287,20 +288,21 @@ impl AsRawFd for Timer {
     }
 }
 
+/// A duration as the kernel takes it.
 fn timespec(duration: Duration) -> Timespec {
     Timespec {
         tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
         tv_nsec: i64::from(duration.subsec_nanos()),
     }
 }
-/// Wakes a thread that reads from it.
+/// An event counter that wakes a thread which reads from it.
 #[derive(Debug, Clone)]
 pub struct Waker {
     fd: Arc<OwnedFd>,
 }
 
 impl Waker {
-    /// One that nobody has used.
+    /// A waker that is not readable yet.
     ///
     /// # Errors
     /// When the kernel is out of descriptors.
@@ -309,24 +311,24 @@ impl Waker {
         Ok(Self { fd: Arc::new(fd) })
     }
 
-    /// Makes it readable: eight bytes, once for all calls before they are read.
+    /// Makes the waker readable: eight bytes, once for all calls before they are read.
     pub fn wake(&self) {
         let _interrupted = rustix::io::write(&self.fd, &1_u64.to_ne_bytes());
     }
 
-    /// Takes the eight bytes, which are there.
+    /// Reads the eight bytes; waits for them if the waker is not readable.
     pub fn acknowledge(&self) {
         let mut count = [0_u8; 8];
         let _interrupted = rustix::io::read(&self.fd, &mut count);
     }
 
-    /// Whether it is readable.
+    /// Whether the waker is readable.
     #[must_use]
     pub fn is_used(&self) -> bool {
         wait_for([self.fd.as_fd()], Some(Duration::ZERO)).is_ok_and(|[is_used]| is_used)
     }
 
-    /// What to read from.
+    /// The descriptor to read from.
     #[must_use]
     pub const fn descriptor(&self) -> &Arc<OwnedFd> {
         &self.fd

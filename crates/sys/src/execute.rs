@@ -8,7 +8,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 const PATH_DEFAULT: &str = "/bin:/usr/bin";
 const SHELL: &CStr = c"/bin/sh";
 
-/// The files a name may stand for, the arguments, and the environment.
+/// The files that a program's name may stand for, its arguments, and its environment.
 pub(crate) struct Image {
     candidates: Vec<CString>,
     arguments: Vec<CString>,
@@ -26,7 +26,7 @@ unsafe impl Send for Image {}
 unsafe impl Sync for Image {}
 
 impl Image {
-    /// The program `words[0]`, looked for as `execvp(3)` does, with the caller's environment and
+    /// The program `words[0]`, searched for as `execvp(3)` does, with the caller's environment and
     /// `variable`.
     pub(crate) fn new(words: &[OsString], variable: (&OsStr, &OsStr)) -> io::Result<Self> {
         let name = words.first().ok_or(io::ErrorKind::NotFound)?;
@@ -53,7 +53,7 @@ impl Image {
         Ok(Self { candidates, arguments, environment, pointers, environment_pointers })
     }
 
-    /// Executes it; comes back only with the reason why not. Makes system calls only.
+    /// Executes the program; returns only if that fails, with the reason. Makes system calls only.
     pub(crate) fn execute(&mut self, mark: u64) -> io::Error {
         let mut denied = None;
         for candidate in 0..self.candidates.len() {
@@ -68,13 +68,14 @@ impl Image {
         denied.unwrap_or_else(|| io::Error::from_raw_os_error(libc::ENOENT))
     }
 
-    // A script without a line that names its interpreter.
+    // Executes a script without an interpreter line by the shell.
     fn by_shell(&mut self, candidate: usize, mark: u64) -> io::Error {
         self.pointers[0] = SHELL.as_ptr();
         self.pointers[1] = self.candidates[candidate].as_ptr();
         self.attempt(SHELL, 0, mark)
     }
 
+    /// Executes `file` with the arguments from place `first` on; returns only if that fails.
     #[expect(unsafe_code, reason = "execve(2) with a mark in an unused argument")]
     fn attempt(&self, file: &CStr, first: usize, mark: u64) -> io::Error {
         let arguments = &self.pointers[first..];
@@ -97,6 +98,7 @@ impl Image {
     }
 }
 
+/// The files that `name` may stand for, in the order of `PATH`.
 fn candidates(name: &OsStr) -> io::Result<Vec<CString>> {
     if name.is_empty() {
         return Ok(Vec::new());

@@ -1,7 +1,7 @@
-//! What this kernel can do and this process may do, each found out by doing it once.
+//! What this kernel can do and this process may do, each found out by trying it once.
 //!
 //! A capability that is set may still be refused (by a security module, a container, a locked-down
-//! kernel), and one that is not set may not be needed. So nothing here reads what is granted.
+//! kernel), and one that is not set may not be needed. So nothing here reads granted capabilities.
 
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::process::{Command, Stdio};
@@ -19,7 +19,7 @@ const PROG_TYPE_RAW_TRACEPOINT: u32 = 17;
 const PERF_TYPE_SOFTWARE: u32 = 1;
 const PERF_COUNT_PAGE_FAULTS_MIN: u64 = 5;
 
-/// Creates a BPF map of a kind that is not for everybody: `CAP_BPF`.
+/// Creates a BPF map of a kind that needs privileges: `CAP_BPF`.
 ///
 /// # Errors
 /// The kernel's refusal.
@@ -30,8 +30,8 @@ pub fn bpf() -> Result<()> {
     bpf_call("create a BPF map", MAP_CREATE, &mut attributes)
 }
 
-/// Loads a BPF program that looks on at the kernel and does nothing: `CAP_PERFMON`, after
-/// [`bpf`] has succeeded.
+/// Loads a BPF program that observes the kernel and does nothing: `CAP_PERFMON`, after [`bpf`] has
+/// succeeded.
 ///
 /// # Errors
 /// The kernel's refusal.
@@ -72,7 +72,7 @@ pub fn count_faults_of_all() -> Result<()> {
     check("count the page faults of all processes", fd).map(close)
 }
 
-/// Installs a system-call filter that asks a supervisor, in a thread that ends at once.
+/// Installs a system-call filter with a supervisor, in a thread that ends at once.
 ///
 /// # Errors
 /// The kernel's refusal; `EBUSY` where a supervisor is at work already.
@@ -81,7 +81,7 @@ pub fn notifications() -> Result<()> {
     tried.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Follows a child of its own and stops it.
+/// Traces a child of this process and stops it.
 ///
 /// # Errors
 /// The kernel's refusal, or that there is no `cat` to be the child.
@@ -111,7 +111,7 @@ pub fn tracing() -> Result<()> {
     stopped
 }
 
-/// Opens a userfaultfd that handles faults of system calls, too, as a program under afar will.
+/// Opens a userfaultfd that handles faults of system calls, too, as programs under afar need.
 ///
 /// # Errors
 /// The kernel's refusal.
@@ -119,8 +119,8 @@ pub fn userfault() -> Result<()> {
     Userfault::open(0).map(drop)
 }
 
-/// Watches memory of a file by userfaultfd: pages that are missing, pages that are there and not
-/// mapped, pages that are write-protected. After [`userfault`] has succeeded.
+/// Watches memory of a file by userfaultfd: pages that are missing, present pages that are not
+/// mapped, and pages that are write-protected. After [`userfault`] has succeeded.
 ///
 /// # Errors
 /// The kernel's refusal.
@@ -132,6 +132,7 @@ pub fn userfault_of_files() -> Result<()> {
     fault.register(view.address(), BYTES as u64, Watch::Faults)
 }
 
+/// Makes a call of bpf(2) and closes the descriptor that it returns.
 #[expect(unsafe_code, reason = "bpf has no safe wrapper")]
 fn bpf_call(operation: &'static str, command: libc::c_long, data: &mut [u32; 16]) -> Result<()> {
     // SAFETY: `data` is as long as it says; addresses in it are of locals of the callers.
@@ -139,6 +140,7 @@ fn bpf_call(operation: &'static str, command: libc::c_long, data: &mut [u32; 16]
     check(operation, fd).map(close)
 }
 
+/// Closes a descriptor that the kernel has just returned.
 #[expect(unsafe_code, reason = "ownership by number")]
 fn close(fd: libc::c_long) {
     let fd = RawFd::try_from(fd).unwrap_or(-1);

@@ -1,21 +1,22 @@
-//! What the kernel counts as shared memory and is not: pages of files on a tmpfs, and managed ones.
+//! Pages that the kernel counts as shared memory although they are not the program's: pages of
+//! files on a tmpfs, and managed ones.
 //!
 //! A program or a library on a tmpfs, as in a container or a small guest, is what it is on a disk:
-//! pages of a file, which stay local and are no part of what is to be managed. `/proc/PID/status`
-//! does not tell them from shared memory that the program uses as its memory, and `smaps` does, by
+//! pages of a file, which stay local and do not count as memory to be managed. `/proc/PID/status`
+//! does not tell them from shared memory that the program uses as its memory; `smaps` does, by
 //! mapping: the file has a name on a mounted tmpfs other than `/dev/shm`, and is mapped privately,
-//! or to be executed and not written to. What is System V's, a memfd, or `MAP_SHARED` without a
-//! file lies on a tmpfs of the kernel's own, which nobody has mounted.
+//! or executable and not writable. System V memory, a memfd, and `MAP_SHARED` without a file lie on
+//! a tmpfs of the kernel's own, which is not mounted.
 
 use std::collections::BTreeSet;
 
 /// Where programs share memory by name.
 const SHARED_BY_NAME: &str = "/dev/shm/";
 
-/// Shared memory beyond the arena that is worth a look at what it is, which takes longer than all
-/// else that a sample does.
+/// Shared memory beyond the arena from which on its mappings are read, which takes longer than the
+/// rest of a sample.
 const WORTH_A_LOOK: u64 = 256 << 10;
-/// Samples after which it is looked at again even if there is as much of it as before.
+/// Samples after which mappings are read again even if the amount has not changed.
 const LOOK_AGAIN: u32 = 10;
 
 /// A device as `maps` writes it: `major:minor` in hexadecimal.
@@ -26,43 +27,43 @@ type Device = (u32, u32);
 pub struct Mapped {
     /// Of files on a tmpfs.
     pub files: u64,
-    /// Of managed memory, those included whose arrival is not known yet.
+    /// Of managed memory, pages included whose arrival is not known yet.
     pub managed: u64,
 }
 
 /// What the kernel counts as shared memory beyond the arena, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Beyond {
-    /// All of it.
+    /// All such memory.
     pub bytes: u64,
-    /// Pages of files among it.
+    /// Of that, pages of files.
     pub files: u64,
-    /// Managed pages among it that have arrived unseen, as those that `mlockall` brings in.
+    /// Of that, managed pages that have arrived unseen, as `mlockall` brings them in.
     pub unseen: u64,
 }
 
 impl Beyond {
-    /// What of it is the program's shared memory.
+    /// Of that, the program's own shared memory.
     #[must_use]
     pub const fn own(self) -> u64 {
         self.bytes - self.files - self.unseen
     }
 }
 
-/// The last look at a process's shared memory.
+/// The last reading of a process's mappings.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Look {
     last: Beyond,
-    /// Samples since.
+    /// Samples since then.
     age: u32,
 }
 
 impl Look {
-    /// What so many bytes beyond the arena are. If the last look does not say, `look` counts them
-    /// again, by readings that are taken one after the other: only what was there before and after
-    /// counts, as pages come and go meanwhile (static data turns from pages of a file into managed
-    /// ones). Another amount is no reason to look if `known` has been there at once: whatever it
-    /// is, the most that there was stays the same. `None` if the process has gone meanwhile.
+    /// Divides `bytes` of shared memory beyond the arena by kind. Where the last reading is too
+    /// old, `look` reads the mappings anew. As pages come and go between its readings, only what
+    /// was there before and after counts (static data turns from pages of a file into managed
+    /// ones). A changed amount is no reason to read if `known` bytes were there at once before: the
+    /// peak stays the same. `None` if the process has gone meanwhile.
     pub fn beyond(
         &mut self,
         mut bytes: u64,
@@ -84,7 +85,7 @@ impl Look {
     }
 }
 
-/// Such pages of process `pid`; none if it cannot be looked at.
+/// The pages of process `pid` that count as shared memory; none if it cannot be read.
 #[must_use]
 pub fn mapped(pid: u32) -> Mapped {
     let read = |file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}"));
@@ -98,6 +99,7 @@ pub fn is_managed(line: &str) -> bool {
     line.ends_with("/memfd:afar (deleted)")
 }
 
+/// The devices of mounted tmpfs, from the text of `mountinfo`.
 fn tmpfs(mountinfo: &str) -> BTreeSet<Device> {
     let device = |line: &str| {
         let (mount, kind) = line.split_once(" - ")?;
@@ -109,7 +111,7 @@ fn tmpfs(mountinfo: &str) -> BTreeSet<Device> {
     mountinfo.lines().filter_map(device).collect()
 }
 
-// Whether a line of `maps` is a mapping of such a file.
+// Whether a line of `maps` is a mapping of a file on a mounted tmpfs that counts as a file's.
 fn is_file(line: &str, mounted: &BTreeSet<Device>) -> bool {
     let fields: Vec<&str> = line.splitn(6, ' ').collect();
     let [_range, flags, _offset, device, _inode, name] = fields[..] else {
@@ -127,11 +129,12 @@ fn is_file(line: &str, mounted: &BTreeSet<Device>) -> bool {
         && device.is_some_and(|device| mounted.contains(&device))
 }
 
+/// Sums up the resident pages in the text of `smaps`.
 fn sum(smaps: &str, mounted: &BTreeSet<Device>) -> Mapped {
     let mut mapped = Mapped::default();
     let (mut is_inside, mut is_ours) = (false, false);
     for line in smaps.lines() {
-        // A mapping begins with its range, and what is said of it with a name and a colon.
+        // A mapping begins with a line of its range; its fields begin with a name and a colon.
         let first = line.split(' ').next().unwrap_or_default();
         let Some(field) = first.strip_suffix(':') else {
             (is_inside, is_ours) = (is_file(line, mounted), is_managed(line));
@@ -145,7 +148,7 @@ fn sum(smaps: &str, mounted: &BTreeSet<Device>) -> Mapped {
         };
         match field {
             "Rss" => *part = part.saturating_add(kib().unwrap_or(0) * 1024),
-            // The process's own copies.
+            // The process's own copies of pages.
             "Anonymous" => *part = part.saturating_sub(kib().unwrap_or(0) * 1024),
             _ => {}
         }

@@ -1,7 +1,7 @@
-//! The device through which a process serves files (FUSE): messages of the kernel, and answers.
+//! The device through which a process serves files (FUSE): requests of the kernel, and answers.
 //!
-//! What messages say is for others. A message is answered through the handle that it was taken
-//! from; any thread may do that.
+//! The contents of messages are up to the caller. A message is answered through the handle that it
+//! was read from, by any thread.
 
 use std::fs::File;
 use std::io::IoSlice;
@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use crate::Result;
 use crate::error::{During, check};
 
-/// Where it is.
+/// Path of the device.
 pub const FUSE_DEVICE: &str = "/dev/fuse";
 
 /// `FUSE_DEV_IOC_CLONE` of `linux/fuse.h`.
@@ -26,31 +26,32 @@ pub struct FuseDevice {
     fd: Arc<OwnedFd>,
 }
 
-/// What [`FuseDevice::take`] has found.
+/// The result of [`FuseDevice::take`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Taken {
     /// A message of so many bytes.
     Message(usize),
-    /// None, for now.
+    /// No message, for now.
     Nothing,
-    /// Nothing is mounted any more, and there will be no more messages.
+    /// The file system is unmounted, and there will be no more messages.
     Ended,
 }
 
 impl FuseDevice {
-    /// A handle for something that is to be mounted. Reading from it waits.
+    /// Opens a handle for a file system that is to be mounted. Reads of it wait.
     ///
     /// # Errors
-    /// When this user may not, or the kernel has no FUSE.
+    /// If this user may not open the device, or the kernel has no FUSE.
     pub fn open() -> Result<Self> {
         let device = File::options().read(true).write(true).open(FUSE_DEVICE);
         Ok(Self { fd: Arc::new(device.during("open /dev/fuse")?.into()) })
     }
 
-    /// One more handle for what is mounted by this one. It takes messages that no other has taken.
+    /// Opens another handle for the file system that is mounted with this one. Each message goes to
+    /// one of the handles.
     ///
     /// # Errors
-    /// When nothing was mounted by this one, or the process has no descriptor left.
+    /// If this handle is not mounted, or the process has no descriptor left.
     #[expect(unsafe_code, reason = "the request has no safe wrapper")]
     pub fn another(&self) -> Result<Self> {
         let other = Self::open()?;
@@ -61,7 +62,7 @@ impl FuseDevice {
         Ok(other)
     }
 
-    /// Has [`FuseDevice::take`] not wait any more.
+    /// Makes [`FuseDevice::take`] return [`Taken::Nothing`] instead of waiting.
     ///
     /// # Errors
     /// Never in practice.
@@ -71,10 +72,10 @@ impl FuseDevice {
             .during("set flags of /dev/fuse")
     }
 
-    /// Takes the next message into `room`, which is as large as messages can be.
+    /// Reads the next message into `room`, which must hold the largest.
     ///
     /// # Errors
-    /// When the kernel refuses the room.
+    /// If `room` is too small.
     pub fn take(&self, room: &mut [u8]) -> Result<Taken> {
         loop {
             match rustix::io::read(&*self.fd, &mut *room) {
@@ -88,11 +89,11 @@ impl FuseDevice {
         }
     }
 
-    /// Answers a message, or notifies the kernel: a head and what follows it. It is no error that
-    /// nobody waits for it any more.
+    /// Answers a message, or notifies the kernel: a head and what follows it. An answer that the
+    /// kernel no longer waits for is no error.
     ///
     /// # Errors
-    /// When the kernel takes it for no answer.
+    /// If the kernel refuses the answer as malformed.
     pub fn answer(&self, head: &[u8], rest: &[u8]) -> Result<()> {
         let parts = [IoSlice::new(head), IoSlice::new(rest)];
         let parts = if rest.is_empty() { &parts[..1] } else { &parts[..] };
@@ -102,7 +103,7 @@ impl FuseDevice {
         }
     }
 
-    /// What to wait on for messages.
+    /// The descriptor to wait on for messages.
     #[must_use]
     pub const fn descriptor(&self) -> &Arc<OwnedFd> {
         &self.fd

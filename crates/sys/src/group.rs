@@ -1,7 +1,7 @@
 //! Memory control groups, of version 1 and version 2.
 //!
-//! A group limits what its processes have in memory together: anonymous pages, the page cache that
-//! they brought in, and what the kernel keeps for them.
+//! A group limits the memory of its processes together: anonymous pages, the page cache that they
+//! brought in, and what the kernel holds for them.
 
 use std::fs;
 use std::io;
@@ -16,7 +16,7 @@ use crate::error::During;
 
 const SIGKILL: i32 = 9;
 
-/// Which interface a group has.
+/// The version of the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Version {
     /// `memory.limit_in_bytes`.
@@ -28,14 +28,15 @@ pub enum Version {
 /// Where groups with a memory limit can be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hierarchy {
-    /// Its interface.
+    /// The interface of its groups.
     pub version: Version,
     /// Its root.
     pub root: PathBuf,
 }
 
 impl Hierarchy {
-    /// Finds the one of this host: version 1 where it has the memory controller, else version 2.
+    /// Finds the hierarchy of this host: version 1 if it has the memory controller, else version 2;
+    /// `None` without either.
     #[must_use]
     pub fn find() -> Option<Self> {
         let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
@@ -46,8 +47,8 @@ impl Hierarchy {
         find_in(&mounts, controls)
     }
 
-    /// Whether groups below the root have memory limits without more ado. In version 2 somebody has
-    /// to say so first, see [`Hierarchy::enable`].
+    /// Whether groups below the root have memory limits. In version 2 they must be enabled first,
+    /// see [`Hierarchy::enable`].
     #[must_use]
     pub fn is_enabled(&self) -> bool {
         let path = self.root.join("cgroup.subtree_control");
@@ -55,7 +56,7 @@ impl Hierarchy {
         self.version == Version::One || text().split_whitespace().any(|name| name == "memory")
     }
 
-    /// Gives groups below the root memory limits, or takes them away.
+    /// Enables memory limits for groups below the root, or disables them.
     ///
     /// # Errors
     /// When the kernel refuses: processes in the root of a container, for one.
@@ -66,6 +67,8 @@ impl Hierarchy {
     }
 }
 
+/// As `Hierarchy::find`, from the text of `mounts`; `controls` says whether a root has the memory
+/// controller.
 fn find_in(mounts: &str, controls: impl Fn(&Path) -> bool) -> Option<Hierarchy> {
     let mut second = None;
     for line in mounts.lines() {
@@ -101,43 +104,44 @@ impl Group {
         Self { version, path: path.to_owned() }
     }
 
-    /// Makes it.
+    /// Creates the group.
     ///
     /// # Errors
-    /// When it exists, or the caller is not root.
+    /// If it exists, or the caller is not root.
     pub fn create(path: &Path) -> Result<Self> {
         fs::create_dir(path).during("make a control group")?;
         Ok(Self::at(path))
     }
 
-    /// Its directory.
+    /// The directory of the group.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Its number, by which the kernel knows it.
+    /// The inode number of the directory, by which the kernel knows the group.
     ///
     /// # Errors
-    /// When it is gone.
+    /// If the group is gone.
     pub fn number(&self) -> Result<u64> {
         fs::metadata(&self.path).map(|found| found.ino()).during("look at a control group")
     }
 
-    /// Its processes.
+    /// The processes of the group.
     ///
     /// # Errors
-    /// When it is gone.
+    /// If the group is gone.
     pub fn processes(&self) -> Result<Vec<u32>> {
         let text = fs::read_to_string(self.path.join("cgroup.procs"))
             .during("list the processes of a control group")?;
         Ok(text.lines().filter_map(|line| line.parse().ok()).collect())
     }
 
-    /// Limits it to `bytes`; `None` for no limit. When it has more, the kernel makes room at once.
+    /// Limits the memory of the group to `bytes`; `None` for no limit. If it uses more, the kernel
+    /// reclaims at once.
     ///
     /// # Errors
-    /// When there is no room to be made: `EBUSY`; the limit is then as before.
+    /// `EBUSY` if not enough can be reclaimed; the limit is then unchanged.
     pub fn limit(&self, bytes: Option<u64>) -> Result<()> {
         let (file, none) = match self.version {
             Version::One => ("memory.limit_in_bytes", "-1"),
@@ -147,7 +151,7 @@ impl Group {
         fs::write(self.path.join(file), text).during("limit the memory of a control group")
     }
 
-    /// What it has in memory, in bytes.
+    /// Bytes that the group has in memory.
     #[must_use]
     pub fn resident_bytes(&self) -> u64 {
         match self.version {
@@ -156,7 +160,7 @@ impl Group {
         }
     }
 
-    /// The most it has had in memory, in bytes; none if the kernel does not keep it.
+    /// The most bytes that the group had in memory; `None` if the kernel does not record that.
     #[must_use]
     pub fn resident_peak_bytes(&self) -> Option<u64> {
         let file = match self.version {
@@ -166,11 +170,11 @@ impl Group {
         fs::read_to_string(self.path.join(file)).ok()?.trim().parse().ok()
     }
 
-    /// What it has in swap space, in bytes. Has the kernel bring its counts of the group up to date
-    /// (reading `memory.stat` does).
+    /// Bytes that the group has in swap space. Reading `memory.stat` makes the kernel update its
+    /// counts of the group.
     #[must_use]
     pub fn swapped_bytes(&self) -> u64 {
-        // The counter of version 2 does not wait for that.
+        // The counter of version 2 is not updated by that read.
         let swapped = self.entry_of("memory.stat", "swap");
         match self.version {
             // Not the difference of the two usages: they are read at different moments.
@@ -179,7 +183,7 @@ impl Group {
         }
     }
 
-    /// How often a process found the group at its limit, and made room itself.
+    /// How often a process found the group at its limit and had to reclaim.
     #[must_use]
     pub fn limited_count(&self) -> u64 {
         match self.version {
@@ -188,7 +192,7 @@ impl Group {
         }
     }
 
-    /// Processes that the kernel ended because there was no room to be made.
+    /// How many processes the kernel killed because nothing could be reclaimed.
     #[must_use]
     pub fn oom_kill_count(&self) -> u64 {
         match self.version {
@@ -197,14 +201,14 @@ impl Group {
         }
     }
 
-    /// Has pages of the group go to swap space even where zswap is on; false if that cannot be had
-    /// for one group.
+    /// Sends pages of the group to swap space even if zswap is on. Returns whether the kernel can
+    /// do that for one group.
     #[must_use]
     pub fn bypass_zswap(&self) -> bool {
         fs::write(self.path.join("memory.zswap.max"), "0").is_ok()
     }
 
-    /// Ends all of its processes, once.
+    /// Kills all processes of the group, once.
     pub fn kill(&self) {
         if self.version == Version::Two && fs::write(self.path.join("cgroup.kill"), "1").is_ok() {
             return;
@@ -214,22 +218,22 @@ impl Group {
         }
     }
 
-    /// Removes it, with what it has in the page cache where that can be had.
+    /// Removes the group, and its page cache where the kernel can do that.
     ///
     /// # Errors
-    /// When it has processes.
+    /// If the group has processes.
     pub fn remove(&self) -> Result<()> {
         if self.version == Version::One {
-            // So that the kernel has no reason to keep it. It is removed in any case.
+            // Empties it, so that the kernel has no reason to retain it. It is removed in any case.
             let _busy = fs::write(self.path.join("memory.force_empty"), "0");
         }
         fs::remove_dir(&self.path).during("remove a control group")
     }
 
-    /// Has what `command` starts be in this group from its first instruction on.
+    /// Makes what `command` starts a member of this group from its first instruction on.
     ///
     /// # Errors
-    /// When the group is gone.
+    /// If the group is gone.
     #[expect(unsafe_code, reason = "code between fork and exec")]
     pub fn hold(&self, command: &mut Command) -> Result<()> {
         let file = fs::File::options()
@@ -247,12 +251,13 @@ impl Group {
         Ok(())
     }
 
+    /// The number in a file of the group; 0 if it cannot be read.
     fn number_in(&self, file: &str) -> u64 {
         let text = fs::read_to_string(self.path.join(file)).unwrap_or_default();
         text.trim().parse().unwrap_or(0)
     }
 
-    // The number after `key` on a line of its own.
+    // The number after `key` on its line in a file of the group; 0 if there is none.
     fn entry_of(&self, file: &str, key: &str) -> u64 {
         let text = fs::read_to_string(self.path.join(file)).unwrap_or_default();
         let value = |line: &str| line.strip_prefix(key)?.strip_prefix(' ')?.trim().parse().ok();

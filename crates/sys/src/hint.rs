@@ -1,6 +1,6 @@
 //! The hints of `madvise`, as the kernel numbers them.
 
-/// Those after which memory reads as zeros, at once or some time.
+/// The hints after which memory reads as zeros, at once or later.
 pub const EMPTYING: [u64; 3] = [DONTNEED, FREE, DONTNEED_LOCKED];
 
 /// `MADV_WILLNEED`

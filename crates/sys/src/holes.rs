@@ -1,4 +1,4 @@
-//! Holes of files: stretches without room on the medium, which are read as zeros without asking it.
+//! Holes of files: ranges without room on the medium, which read as zeros.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -10,11 +10,11 @@ use rustix::io::Errno;
 use crate::Result;
 use crate::error::{During, Error};
 
-/// Bytes of a write.
+/// Length of a write.
 const WRITE_BYTES: usize = 1 << 20;
 
-/// Writes zeros to every hole of a file, up to its end, and puts them on the medium; how many bytes
-/// that were. What is read there does not change. A block device has no holes.
+/// Writes zeros to every hole of a file, up to its end, and forces them to the medium. Returns the
+/// number of bytes. The contents do not change. A block device has no holes.
 ///
 /// # Errors
 /// When the file cannot be opened for writing, or its file system has no room left: what was
@@ -42,7 +42,8 @@ pub fn fill(path: &Path) -> Result<u64> {
     Ok(filled)
 }
 
-// The next hole from `at` on; the end of a file counts as one, which is not wanted.
+// The next hole from `at` on, as start and end; `None` if there is none before `end` (the end of a
+// file counts as a hole to the kernel).
 fn next_hole(file: &File, at: u64, end: u64) -> Result<Option<[u64; 2]>> {
     let start = match seek(file, SeekFrom::Hole(at)) {
         Ok(start) if start < end => start,

@@ -3,14 +3,14 @@
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
-/// Whether memory of programs may have them.
+/// Whether the kernel may use huge pages for programs.
 #[must_use]
 pub fn may_be() -> bool {
     let setting = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
     setting.is_ok_and(|setting| !setting.contains("[never]"))
 }
 
-/// Has what `command` starts, and all that this starts, do without them (prctl(2),
+/// Disables huge pages for what `command` starts, and for all its descendants (prctl(2),
 /// `PR_SET_THP_DISABLE`).
 #[expect(unsafe_code, reason = "code between fork and exec")]
 pub fn do_without(command: &mut Command) {

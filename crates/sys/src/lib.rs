@@ -15,7 +15,7 @@
 //! keep keys and values with a library that is installed  rocks
 //! see what processes cost, and who listens       usage, listener
 //! give up rights                                  user, sandbox
-//! draw what nobody can foretell                   random
+//! draw random numbers for secrets                 random
 //! find out what can be done here                  feature
 //! ```
 //!

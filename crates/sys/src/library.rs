@@ -1,4 +1,4 @@
-//! A shared library that is looked for when it is needed, and whose symbols are checked.
+//! A shared library that is loaded when it is needed, and whose symbols are checked.
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr::NonNull;
@@ -17,7 +17,7 @@ pub(crate) struct Library {
 }
 
 impl Library {
-    /// The first of `names` that the loader finds (dlopen(3)).
+    /// Loads the first of `names` that the loader finds (dlopen(3)).
     pub(crate) fn open(names: &[&'static CStr]) -> Result<Self, LoaderError> {
         let mut first = None;
         for name in names {
@@ -31,12 +31,12 @@ impl Library {
         Err(first.unwrap_or_else(|| LoaderError("no name to look for".to_owned())))
     }
 
-    /// The name under which it was found.
+    /// The name under which the loader found it.
     pub(crate) const fn name(&self) -> &'static CStr {
         self.name
     }
 
-    /// The address of a symbol.
+    /// The address of symbol `name`.
     #[expect(unsafe_code, reason = "asks the loader")]
     pub(crate) fn symbol(&self, name: &str) -> Result<NonNull<c_void>, LoaderError> {
         let text = CString::new(name).map_err(|error| LoaderError(error.to_string()))?;
@@ -46,6 +46,7 @@ impl Library {
     }
 }
 
+/// Loads library `name`.
 #[expect(unsafe_code, reason = "asks the loader")]
 fn open(name: &CStr) -> Result<NonNull<c_void>, LoaderError> {
     // SAFETY: the text ends in NUL. Initializers of the library run, as they would if afar were

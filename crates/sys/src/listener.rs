@@ -7,21 +7,21 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 /// See the module's description.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Listener {
-    /// The address is none of this machine's, as far as this network namespace goes.
+    /// The address is not one of this machine, in this network namespace.
     Elsewhere,
-    /// Nothing listens there.
+    /// No socket listens at the address.
     Nobody,
-    /// Something does, which no process that the caller may look into has open: another user's, or
-    /// the kernel itself.
+    /// A socket listens, but of no process that the caller may inspect: another user's, or the
+    /// kernel itself.
     Hidden,
-    /// These processes do, in order.
+    /// These processes listen, in order of their numbers.
     Processes(Vec<u32>),
 }
 
-/// Looks for whoever takes TCP connections to `address`.
+/// Finds the processes that accept TCP connections to `address`.
 #[must_use]
 pub fn listening_at(address: SocketAddr) -> Listener {
-    // Whoever can bind to an address has it.
+    // A socket can be bound to an address only on the machine that has it.
     if UdpSocket::bind((address.ip(), 0)).is_err() {
         return Listener::Elsewhere;
     }
@@ -39,7 +39,7 @@ pub fn listening_at(address: SocketAddr) -> Listener {
 /// State LISTEN, as the table writes it.
 const LISTEN: &str = "0A";
 
-// The inodes of sockets that listen there.
+// The inodes of sockets in a table that listen at `address`.
 fn sockets_of(table: &str, address: SocketAddr) -> Vec<u64> {
     let of = |line: &str| {
         // proc_net_tcp: sl, local address, remote address, state, ..., inode as the tenth.
@@ -53,8 +53,8 @@ fn sockets_of(table: &str, address: SocketAddr) -> Vec<u64> {
     table.lines().skip(1).filter_map(of).collect()
 }
 
-// Whether a socket bound to `local` is reached by `asked`: everything reaches a wildcard, and that
-// of IPv6 is one of IPv4, too, unless it was told otherwise.
+// Whether a socket bound to `local` accepts connections to `asked`. A wildcard accepts all; that of
+// IPv6 also accepts IPv4, unless its socket excludes it.
 fn takes(local: IpAddr, asked: IpAddr) -> bool {
     let (local, asked) = (local.to_canonical(), asked.to_canonical());
     match local {
@@ -64,7 +64,8 @@ fn takes(local: IpAddr, asked: IpAddr) -> bool {
     }
 }
 
-// `0100007F:1144`: words of 32 bits in the machine's order, and a port.
+// Parses an address such as `0100007F:1144`: words of 32 bits in the machine's byte order, and a
+// port.
 fn parse(text: &str) -> Option<SocketAddr> {
     let (address, port) = text.split_once(':')?;
     let port = u16::from_str_radix(port, 16).ok()?;
@@ -84,7 +85,7 @@ fn parse(text: &str) -> Option<SocketAddr> {
     Some(SocketAddr::new(ip, port))
 }
 
-// Processes that have one of these sockets open.
+// The processes that have one of these sockets open, sorted.
 fn holders(sockets: &BTreeSet<u64>) -> Vec<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -93,6 +94,7 @@ fn holders(sockets: &BTreeSet<u64>) -> Vec<u32> {
     found
 }
 
+/// Whether process `pid` has one of these sockets open.
 fn holds(pid: u32, sockets: &BTreeSet<u64>) -> bool {
     let files = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
     files.filter_map(|file| fs::read_link(file.path()).ok()).any(|file| {

@@ -7,13 +7,13 @@ pub struct Mapping {
     pub start: u64,
     /// The address behind its last.
     pub end: u64,
-    /// As `mmap` takes it.
+    /// Protection bits, as `mmap` takes them.
     pub protection: u64,
-    /// Of a memory file of ours.
+    /// Whether it maps a memory file of afar's.
     pub ours: bool,
 }
 
-/// Mappings of process `pid` that begin in `start..end`.
+/// Mappings of process `pid` that overlap `start..end`.
 #[must_use]
 pub fn read(pid: u32, start: u64, end: u64) -> Vec<Mapping> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
@@ -22,7 +22,7 @@ pub fn read(pid: u32, start: u64, end: u64) -> Vec<Mapping> {
 }
 
 impl Mapping {
-    /// Reads one line of the file; `None` if it is none.
+    /// Parses a line of the file; `None` if it is no mapping.
     #[must_use]
     pub fn parse(line: &str) -> Option<Self> {
         let (range, rest) = line.split_once(' ')?;

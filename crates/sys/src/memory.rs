@@ -43,7 +43,7 @@ impl MemoryFile {
         Ok(Self { file: self.file.try_clone().during("duplicate a descriptor")? })
     }
 
-    /// Gives back the memory behind a range; it reads as zeros from now on, in every mapping.
+    /// Frees the memory of a range; the range reads as zeros from now on, in every mapping.
     ///
     /// # Errors
     /// When the kernel refuses (never for whole pages of a memory file of ours).
@@ -53,7 +53,8 @@ impl MemoryFile {
             .during("free a range of a memory file")
     }
 
-    /// The first byte at or after `offset`, and below `end`, that has memory behind it.
+    /// The first byte at or after `offset`, and below `end`, that has memory behind it; `None` if
+    /// there is none.
     ///
     /// # Errors
     /// When the kernel refuses to seek.
@@ -65,11 +66,10 @@ impl MemoryFile {
         }
     }
 
-    /// The next range at or after `offset`, and below `end`, that has memory behind it; of a longer
-    /// one the first `most` bytes.
+    /// The next range at or after `offset`, and below `end`, that has memory behind it, cut to
+    /// `most` bytes; `None` if there is none.
     ///
-    /// Page by page: the kernel looks for a hole up to the end of the file, whoever needs to know
-    /// that.
+    /// Searched page by page: `SEEK_HOLE` would look for a hole up to the end of the file.
     ///
     /// # Errors
     /// When the kernel refuses to seek.
@@ -83,8 +83,7 @@ impl MemoryFile {
         Ok(Some((start, hole.min(end))))
     }
 
-    /// Copies `bytes` from `from` of this file to `to` of `target`, page by page where they are
-    /// populated.
+    /// Copies the populated pages among `bytes` bytes at `from` of this file to `to` of `target`.
     ///
     /// # Errors
     /// When memory runs out; the target is then partly written.
@@ -119,7 +118,7 @@ impl MemoryFile {
         self.file.read_exact_at(bytes, offset).during("read a memory file")
     }
 
-    /// Wakes one who waits for the word at `offset` (futex), in whatever process.
+    /// Wakes one waiter, in whatever process, for the word at `offset` (futex(2)).
     ///
     /// # Errors
     /// When the page cannot be mapped.
@@ -144,7 +143,7 @@ impl MemoryFile {
         }
     }
 
-    /// Bytes of memory the file occupies now.
+    /// Bytes of memory that the file occupies now.
     ///
     /// # Errors
     /// When the kernel refuses to tell.
@@ -166,7 +165,7 @@ impl From<MemoryFile> for OwnedFd {
     }
 }
 
-/// A shared, writable view of a file or kernel map, seen as atomic words because others write it
+/// A shared, writable view of a file or kernel map, as atomic words because others write to it,
 /// too.
 #[derive(Debug)]
 pub struct SharedView {
@@ -239,8 +238,8 @@ impl Drop for SharedView {
 pub fn raw(fd: &impl AsFd) -> i32 {
     fd.as_fd().as_raw_fd()
 }
-/// Makes a mapping as `mmap(2)` would anywhere and undoes it: tells whether the kernel allows one.
-/// Nothing of it is touched. `protection` and `flags` are those of the call.
+/// Makes a mapping as `mmap(2)` would, at any address, and unmaps it: an error if the kernel
+/// refuses such a mapping. No page is touched. `protection` and `flags` are those of the call.
 ///
 /// # Errors
 /// The kernel's refusal.

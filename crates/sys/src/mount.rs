@@ -1,4 +1,4 @@
-//! Directories whose files a process serves (FUSE): mounted, unmounted, looked at.
+//! Mount points of file systems that a process serves (FUSE).
 
 use std::ffi::OsString;
 use std::os::fd::AsRawFd;
@@ -14,11 +14,11 @@ use crate::error::During;
 use crate::fuse::FuseDevice;
 use crate::{Error, Result};
 
-/// Mounts on `directory` what is served through `device`, as a file system of type `fuse.KIND`
-/// whose source is `source`. Only this user gets at it.
+/// Mounts the file system served through `device` on `directory`, with type `fuse.KIND` and source
+/// `source`. Only this user has access.
 ///
 /// # Errors
-/// When this user may not mount there, or it is no directory.
+/// If this user may not mount there, or `directory` is no directory.
 pub fn mount_fuse(device: &FuseDevice, directory: &Path, kind: &str, source: &str) -> Result<()> {
     let (user, group) = (getuid().as_raw(), getgid().as_raw());
     let number = device.descriptor().as_raw_fd();
@@ -32,12 +32,12 @@ pub fn mount_fuse(device: &FuseDevice, directory: &Path, kind: &str, source: &st
 /// Unmounts what is mounted on `directory`.
 ///
 /// # Errors
-/// When something there is in use.
+/// If a file of it is in use.
 pub fn unmount(directory: &Path) -> Result<()> {
     umount(directory, UnmountFlags::empty()).during("unmount")
 }
 
-/// Takes what is mounted on `directory` out of sight; it is unmounted when nothing uses it.
+/// Detaches what is mounted on `directory`; it is unmounted when no file of it is in use.
 ///
 /// # Errors
 /// When this user may not, or nothing is mounted there.
@@ -45,8 +45,8 @@ pub fn detach(directory: &Path) -> Result<()> {
     umount(directory, UnmountFlags::DETACH).during("unmount")
 }
 
-/// Directories that something of type `fuse.KIND` is mounted on, in the order of mounting; some may
-/// be covered by others.
+/// The directories on which file systems of type `fuse.KIND` are mounted, in the order of mounting;
+/// some may be covered by others.
 pub fn mounts_of(kind: &str) -> impl Iterator<Item = PathBuf> {
     let kind = format!("fuse.{kind}");
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
@@ -54,14 +54,15 @@ pub fn mounts_of(kind: &str) -> impl Iterator<Item = PathBuf> {
     mounts.into_iter()
 }
 
-// proc(5): the mount point is the fifth field, the type the first after a hyphen.
+// The mount point in a line of mountinfo if the type is `kind` (proc(5): the mount point is the
+// fifth field, the type the first after a hyphen).
 fn mounted(line: &str, kind: &str) -> Option<PathBuf> {
     let (before, after) = line.split_once(" - ")?;
     let is_its = after.split(' ').next() == Some(kind);
     before.split(' ').nth(4).filter(|_| is_its).map(unescaped)
 }
 
-// Blanks and the like are written as \ooo.
+// Decodes the \ooo by which mountinfo writes blanks and the like.
 fn unescaped(text: &str) -> PathBuf {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();
@@ -92,7 +93,7 @@ pub fn is_abandoned(directory: &Path) -> bool {
 }
 
 impl Error {
-    /// Whether something is in use.
+    /// Whether the operation failed because something is in use.
     #[must_use]
     pub fn is_busy(&self) -> bool {
         self.errno() == Some(libc::EBUSY)

@@ -1,9 +1,9 @@
-//! Who has a disk: one process at a time, unless all of them say otherwise.
+//! Ownership of disks: one process at a time, unless all processes agree to share.
 //!
-//! A file is had by a lock (`flock`) on the descriptor that its reads and writes use, so that a
-//! killed process has it until its last write has ended. A block device is had by `O_EXCL`, which
-//! mounts and volume managers use, too, and by such a lock, which also says that it is shared; udev
-//! leaves a device alone that is locked.
+//! A file is owned by a lock (`flock`) on the descriptor that its reads and writes use, so that a
+//! killed process owns it until its last write has ended. A block device is owned by `O_EXCL`,
+//! which mounts and volume managers use, too, and by such a lock, which may be shared; udev leaves
+//! a locked device alone.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -15,24 +15,24 @@ use rustix::io::Errno;
 
 use crate::event::Poll;
 
-/// Why a disk cannot be had.
+/// Why a disk is not available.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{holder} has it")]
 pub struct Taken {
-    /// Who has it, in words.
+    /// The owner, in words.
     pub holder: String,
 }
 
-/// How long a process that was killed may take to end its last writes.
+/// How long a killed process may take to end its last writes.
 const DYING: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(5);
-/// Bytes of a command line that are shown.
+/// Bytes of a command line that a message shows.
 const COMMAND_BYTES: usize = 80;
 
-/// Locks a file: alone, or together with others that share it.
+/// Locks a file, exclusively or shared.
 ///
 /// # Errors
-/// Whoever has it: at once if that process is alive, after five seconds if nobody can be named.
+/// The owner: at once if it is a live process, after five seconds if none can be found.
 pub(crate) fn lock(file: &impl AsFd, is_shared: bool) -> Result<(), Taken> {
     let operation = match is_shared {
         true => FlockOperation::NonBlockingLockShared,
@@ -50,10 +50,10 @@ pub(crate) fn lock(file: &impl AsFd, is_shared: bool) -> Result<(), Taken> {
     )
 }
 
-/// Opens a block device that nobody else has opened so.
+/// Opens a block device that `open` opens exclusively; waits for a killed owner to end.
 ///
 /// # Errors
-/// As [`lock`]; `open` says what else went wrong.
+/// As [`lock`]; other errors of `open` are in the inner result.
 pub(crate) fn claim<E>(
     device: &impl AsFd,
     open: impl Fn() -> Result<File, E>,
@@ -68,7 +68,7 @@ pub(crate) fn claim<E>(
     )
 }
 
-/// Looks whether a block device can be shared, which it cannot with a mounted file system.
+/// Checks that no file system on a block device is mounted, since such a device cannot be shared.
 ///
 /// # Errors
 /// The mount.
@@ -76,7 +76,7 @@ pub(crate) fn expect_no_mount(device: &impl AsFd) -> Result<(), Taken> {
     mount_of(device).map_or(Ok(()), |holder| Err(Taken { holder }))
 }
 
-// Tries for as long as nobody who is alive has it.
+// Repeats `attempt` until it has a result, unless `holder` names a live owner or the time is over.
 fn until_dead<T>(
     attempt: impl Fn() -> Option<Result<T, Taken>>,
     holder: impl Fn() -> Option<String>,
@@ -98,6 +98,7 @@ fn until_dead<T>(
     }
 }
 
+/// The process that holds a lock on `file`, in words; `None` if none can be found.
 fn holder_of_lock(file: &impl AsFd) -> Option<String> {
     let status = rustix::fs::fstat(file).ok()?;
     let device = (major(status.st_dev), minor(status.st_dev));
@@ -105,14 +106,15 @@ fn holder_of_lock(file: &impl AsFd) -> Option<String> {
     let locks = std::fs::read_to_string("/proc/locks").ok()?;
     locks.lines().find_map(|line| {
         let pid = locker(line, &name)?;
-        // A child has what this process has let go, until it executes its program.
+        // A forked child shares locks that this process has released, until it executes its
+        // program.
         let is_inherited = pid == std::process::id() && !has_lock(&name);
         if is_inherited { None } else { named(pid) }
     })
 }
 
-// Who took a lock of the file with this name, if the line is about one (proc_locks(5)):
-// "1: FLOCK ADVISORY WRITE 1234 fe:00:5678 0 EOF".
+// The process that took a lock of the file with this name, if the line is about one
+// (proc_locks(5)): "1: FLOCK ADVISORY WRITE 1234 fe:00:5678 0 EOF".
 fn locker(line: &str, name: &str) -> Option<u32> {
     let words: Vec<_> = line.split_whitespace().collect();
     let is_it = words.get(1) == Some(&"FLOCK") && words.get(5) == Some(&name);
@@ -130,7 +132,8 @@ fn has_lock(name: &str) -> bool {
     texts.any(|text| text.lines().any(is_of_it))
 }
 
-// proc_pid_mountinfo(5): device in the third field, mount point in the fifth.
+// The file system on a device, if it is mounted, in words (proc_pid_mountinfo(5): device in the
+// third field, mount point in the fifth).
 fn mount_of(device: &impl AsFd) -> Option<String> {
     let status = rustix::fs::fstat(device).ok()?;
     let number = format!("{}:{}", major(status.st_rdev), minor(status.st_rdev));
@@ -140,6 +143,7 @@ fn mount_of(device: &impl AsFd) -> Option<String> {
     Some(format!("the file system mounted on {}", mount.get(4)?))
 }
 
+/// Another process that has `device` open, in words; `None` if none can be found.
 fn holder_of_device(device: &impl AsFd) -> Option<String> {
     let number = rustix::fs::fstat(device).ok()?.st_rdev;
     let processes = std::fs::read_dir("/proc").ok()?.flatten();
@@ -152,7 +156,7 @@ fn holder_of_device(device: &impl AsFd) -> Option<String> {
     named(pids.find(has_it)?)
 }
 
-// A process by its number and command, if it is alive.
+// A process by number and command, in words; `None` if it is dead, or is udev.
 fn named(pid: u32) -> Option<String> {
     if pid == std::process::id() {
         return Some("this process".to_owned());
@@ -163,7 +167,7 @@ fn named(pid: u32) -> Option<String> {
         return None;
     }
     let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
-    // It locks a device for as long as it looks what is on it.
+    // udev locks a device only while it probes its contents.
     if name.trim_end() == "systemd-udevd" {
         return None;
     }

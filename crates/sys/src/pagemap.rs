@@ -49,23 +49,23 @@ impl PageMap {
     /// Opens the page table of process `pid`.
     ///
     /// # Errors
-    /// When the process is gone or belongs to somebody else.
+    /// If the process is gone or belongs to another user.
     pub fn open(pid: u32) -> Result<Self> {
         let file = File::open(format!("/proc/{pid}/pagemap"))
             .map_err(|source| Error::new("open the program's page map", source))?;
         Ok(Self { file })
     }
 
-    /// Scans a page, as [`PageMap::present`] does where the kernel can (since Linux 6.7).
+    /// Tries a scan as [`PageMap::present`] does (since Linux 6.7).
     ///
     /// # Errors
-    /// When it cannot (`ENOTTY`).
+    /// `ENOTTY` if the kernel cannot scan.
     pub fn scans(&self) -> Result<()> {
         self.scan(PAGE, 2 * PAGE, &mut |_start, _end| {}).map(drop)
     }
 
-    /// Whether a page is write-protected by userfaultfd, mapped or not: nobody has written to it
-    /// since (Linux, admin-guide/mm/pagemap: bit 57).
+    /// Whether a page is write-protected by userfaultfd, mapped or not, and so has not been written
+    /// to since (Linux, admin-guide/mm/pagemap: bit 57).
     ///
     /// # Errors
     /// When the process is gone.
@@ -96,6 +96,7 @@ impl PageMap {
         Ok(())
     }
 
+    /// Calls `visit` with the mapped ranges of up to 512 regions. Returns where the scan ended.
     #[expect(unsafe_code, reason = "PAGEMAP_SCAN has no safe wrapper")]
     fn scan(&self, start: u64, end: u64, visit: &mut impl FnMut(u64, u64)) -> Result<u64> {
         let mut regions = [Region::default(); 512];
@@ -118,7 +119,8 @@ impl PageMap {
         Ok(request.walk_end)
     }
 
-    // Kernels before 6.7 have only the table itself: eight bytes a page, bit 63 says present.
+    // As `scan`, for kernels before 6.7, which have only the table: eight bytes a page, bit 63 says
+    // present.
     fn read(&self, start: u64, end: u64, visit: &mut impl FnMut(u64, u64)) -> Result<()> {
         let mut buffer = [0_u8; 4096];
         let mut at = start;

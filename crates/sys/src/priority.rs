@@ -1,15 +1,15 @@
-//! Which threads run first where there are not enough processors.
+//! Scheduling priorities of threads.
 
 use crate::Result;
 use crate::error::check;
 
-/// Has thread `tid` (0: the caller) run before other ordinary threads: the highest weight, and the
-/// shortest slice, which makes its deadline the earliest when it wakes. Threads that it starts are
-/// ordinary again.
+/// Makes thread `tid` (0: the caller) run before other ordinary threads: the highest weight, and
+/// the shortest slice, which makes its deadline the earliest when it wakes. Threads that it starts
+/// are ordinary again.
 ///
 /// Not real-time priority: at that, a thread that waits in the kernel for an ordinary one on its
-/// own processor (to reap a process whose directory in `/proc` somebody reads, for one) waits for
-/// ever; and it does not move to an idle processor when it wakes where the program runs.
+/// own processor (to reap a process whose directory in `/proc` another one reads, for one) waits
+/// for ever; and it does not move to an idle processor when it wakes where the program runs.
 ///
 /// # Errors
 /// Without `CAP_SYS_NICE`.
@@ -33,7 +33,7 @@ pub fn make_urgent(tid: u32) -> Result<()> {
         size: 48,
         flags: RESET_ON_FORK,
         nice: -20,
-        // The slice; kernels before 6.12 have one for all.
+        // The slice; kernels before 6.12 have one for all threads.
         runtime_ns: 100_000,
         ..Attributes::default()
     };
@@ -42,16 +42,16 @@ pub fn make_urgent(tid: u32) -> Result<()> {
     check("raise a thread's priority", result).map(|_zero| ())
 }
 
-/// Lets other threads run before the calling one where there are not enough processors.
+/// Lets other threads run before the calling one (nice 10).
 pub fn be_nice() {
     const NICE: i32 = 10;
-    // To the kernel, this is about one thread; and nobody is refused to be nicer.
+    // Linux applies this to one thread, and always permits a lower priority.
     let _nicer = rustix::process::setpriority_process(None, NICE);
 }
 
-/// Has thread `tid` (0: the caller) run before all ordinary threads, whatever it has had, with
-/// `priority` (1 to 99) among those of that kind. [`make_urgent`] takes it back. Threads that it
-/// starts are ordinary.
+/// Makes thread `tid` (0: the caller) real-time, so that it runs before all ordinary threads, with
+/// `priority` (1 to 99) among real-time ones. [`make_urgent`] undoes this. Threads that it starts
+/// are ordinary.
 ///
 /// # Errors
 /// Without `CAP_SYS_NICE`, or if the thread has ended.

@@ -1,4 +1,4 @@
-//! Starting, watching and steering processes.
+//! Starting, observing and controlling processes.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -31,16 +31,16 @@ pub enum SpawnError {
     /// A signal ended it before it was the program.
     #[error("killed by signal {0} before it began")]
     Killed(i32),
-    /// Something that afar needs.
+    /// A system operation that starting needs.
     #[error(transparent)]
     System(#[from] Error),
 }
 
 /// Starts the program `words[0]` with the arguments that follow, with `filter` installed and with
-/// `variable` added to the environment. It dies with the calling thread.
+/// `variable` added to the environment. The kernel kills it when the calling thread ends.
 ///
 /// The call that executes the program carries `mark` in its otherwise unused last argument, so
-/// that a filter that asks about `execve` can let this one pass: nobody answers yet.
+/// that a filter that notifies of `execve` can let this one pass: no supervisor answers yet.
 ///
 /// # Errors
 /// When the program cannot be run or is killed at once, or the kernel refuses the filter.
@@ -71,8 +71,8 @@ pub fn spawn(
     // SAFETY: the closure makes system calls only; it neither allocates nor takes locks.
     unsafe { command.pre_exec(before_exec) };
     let mut child = command.spawn().map_err(SpawnError::Program)?;
-    // So that the far end is closed when the child is gone: it may be killed before it has said
-    // anything, which spawn does not tell from its running the program.
+    // So that the far end is closed when the child is gone: it may be killed before it has sent the
+    // listener, which `Command::spawn` does not tell from executing the program.
     drop(far);
     match receive(&near)? {
         Some(listener) => Ok(Spawned { pid: child.id(), listener: Listener::new(listener) }),
@@ -83,9 +83,9 @@ pub fn spawn(
     }
 }
 
-/// Does something whose children have their memory at the same addresses in each run: without
-/// address-space layout randomisation, as under `setarch -R`. A program with set-user-ID has it all
-/// the same.
+/// Runs `work`, whose children have their memory at the same addresses in each run: without
+/// address-space layout randomisation, as under `setarch -R`. Set-user-ID programs are randomised
+/// all the same.
 ///
 /// # Errors
 /// When the kernel, or a seccomp filter, refuses it.
@@ -105,7 +105,8 @@ pub fn at_fixed_addresses<T>(work: impl FnOnce() -> T) -> Result<T> {
     Ok(done)
 }
 
-// Sends a descriptor with nothing but stack memory, because the sender is between fork and exec.
+// Sends descriptor `fd` over a socket, with stack memory only, because the sender is between fork
+// and exec.
 #[expect(unsafe_code, reason = "sendmsg without allocation")]
 fn pass(socket: RawFd, fd: RawFd) -> std::io::Result<()> {
     #[repr(C)]
@@ -136,7 +137,7 @@ fn pass(socket: RawFd, fd: RawFd) -> std::io::Result<()> {
     if sent < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
 }
 
-// `None` if the far end is closed.
+// Receives a descriptor; `None` if the far end is closed.
 fn receive(socket: &OwnedFd) -> Result<Option<OwnedFd>> {
     let duplicate = rustix::io::fcntl_dupfd_cloexec(socket, 3).during("receive the filter")?;
     let socket = Socket::from(duplicate);
@@ -153,7 +154,7 @@ fn receive(socket: &OwnedFd) -> Result<Option<OwnedFd>> {
     }
 }
 
-/// What became of a child or a traced thread.
+/// A change of state of a child or a traced thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
     /// It exited with this status.
@@ -169,9 +170,9 @@ pub enum Change {
     },
 }
 
-/// Takes one change of state of a child or traced thread, if there is one. That a process goes on
-/// after a stop is none: who traces a process and asks for that has it in its parent's place, which
-/// then waits for it for ever.
+/// Takes one change of state of a child or traced thread; `None` if there is none. Continued
+/// processes are not reported: a tracer that takes such a report takes it from the process' parent,
+/// which then waits for ever.
 #[must_use]
 #[expect(unsafe_code, reason = "waitpid with __WALL has no safe wrapper")]
 pub fn next_change() -> Option<(u32, Change)> {
@@ -193,7 +194,7 @@ pub fn next_change() -> Option<(u32, Change)> {
 /// A descriptor that becomes readable when process `pid` ends.
 ///
 /// # Errors
-/// When it is gone already.
+/// If the process is gone already.
 pub fn watch(pid: u32) -> Result<OwnedFd> {
     rustix::process::pidfd_open(to_pid(pid)?, PidfdFlags::empty()).during("watch a process")
 }
@@ -201,7 +202,7 @@ pub fn watch(pid: u32) -> Result<OwnedFd> {
 /// Sends signal number `signal` to process `pid`.
 ///
 /// # Errors
-/// When it is gone or belongs to somebody else.
+/// If the process is gone or belongs to another user.
 #[expect(unsafe_code, reason = "signal numbers from elsewhere")]
 pub fn kill(pid: u32, signal: i32) -> Result<()> {
     let target = libc::pid_t::try_from(pid).unwrap_or(libc::pid_t::MAX);
@@ -222,7 +223,7 @@ pub fn is_thread_of(tid: u32, pid: u32) -> bool {
     unsafe { libc::syscall(libc::SYS_tgkill, pid, tid, 0) == 0 }
 }
 
-/// Whether there is a limit to the addresses of process `pid` (`RLIMIT_AS`).
+/// Whether the address space of process `pid` is limited (`RLIMIT_AS`).
 #[must_use]
 pub fn limits_addresses(pid: u32) -> bool {
     // proc_pid_limits(5).
@@ -231,7 +232,7 @@ pub fn limits_addresses(pid: u32) -> bool {
     line.is_none_or(|line| line.split_whitespace().next() != Some("unlimited"))
 }
 
-/// Threads of process `pid`; `None` when it is gone.
+/// How many threads process `pid` has; `None` if it is gone.
 #[must_use]
 pub fn thread_count(pid: u32) -> Option<u64> {
     // Two links of the directory itself, and one for each thread (fs/proc/base.c).
@@ -239,16 +240,17 @@ pub fn thread_count(pid: u32) -> Option<u64> {
     std::os::unix::fs::MetadataExt::nlink(&task).checked_sub(2)
 }
 
-/// Lets this process, and not those it has started, have `count` descriptors, or as many as it may.
+/// Raises the limit of open descriptors of this process to `count`, or as far as it may.
 pub fn allow_descriptors(count: u64) {
     allow(rustix::process::Resource::Nofile, count);
 }
 
-/// The same for bytes of memory that the kernel may be told to keep in its place.
+/// Raises the limit of locked memory of this process to `bytes`, or as far as it may.
 pub fn allow_pinned_memory(bytes: u64) {
     allow(rustix::process::Resource::Memlock, bytes);
 }
 
+/// Raises the limit of `resource` to `count`, or to the hard limit.
 fn allow(resource: rustix::process::Resource, count: u64) {
     use rustix::process::{Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(resource);
@@ -259,15 +261,15 @@ fn allow(resource: rustix::process::Resource, count: u64) {
     let most = limit.maximum.unwrap_or(count).max(count);
     if setrlimit(resource, raised(Some(most))).is_err() {
         let current = limit.maximum;
-        // Up to the limit that is set for us: never refused.
+        // Up to the hard limit: never refused.
         let _raised = setrlimit(resource, Rlimit { current, maximum: current });
     }
 }
 
-/// Where thread `tid` keeps the list of robust mutexes it holds.
+/// The address of thread `tid`'s list of robust mutexes.
 ///
 /// # Errors
-/// When the thread is gone or belongs to somebody else.
+/// If the thread is gone or belongs to another user.
 #[expect(unsafe_code, reason = "get_robust_list has no safe wrapper")]
 pub fn robust_list(tid: u32) -> Result<u64> {
     let (mut head, mut bytes) = (0_u64, 0_u64);
@@ -277,8 +279,8 @@ pub fn robust_list(tid: u32) -> Result<u64> {
     check("find a thread's robust list", result).map(|_zero| head)
 }
 
-// Has the calling process be killed when the thread that forked it ends. Between fork and exec:
-// only async-signal-safe calls.
+// Has the kernel kill the calling process when the thread that forked it ends. Between fork and
+// exec: only async-signal-safe calls.
 #[expect(unsafe_code, reason = "code between fork and exec")]
 fn die_with(parent: u32) -> std::io::Result<()> {
     // SAFETY: no pointers.
@@ -292,8 +294,8 @@ fn die_with(parent: u32) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Has what `command` starts be killed when the calling thread ends, in whatever way, and begin
-/// with no signal blocked, whatever the caller has blocked.
+/// Has the kernel kill what `command` starts when the calling thread ends, in whatever way. It
+/// starts with no signal blocked, whatever the caller has blocked.
 #[expect(unsafe_code, reason = "code between fork and exec")]
 pub fn die_with_caller(command: &mut Command) {
     let parent = std::process::id();
@@ -311,13 +313,13 @@ pub fn die_with_caller(command: &mut Command) {
     unsafe { command.pre_exec(before_exec) };
 }
 
-/// Has this process be asked to end when the thread that started it ends, in whatever way.
+/// Has the kernel send this process SIGTERM when the thread that started it ends, in whatever way.
 pub fn end_with_parent() {
     let signal = Signal::TERM;
     let _always_possible = rustix::process::set_parent_process_death_signal(Some(signal));
 }
 
-/// Has what `command` starts inherit `descriptor` under its own number, which is the answer. The
+/// Lets what `command` starts inherit `descriptor` under its own number, which is returned. The
 /// caller keeps the descriptor open until the command has been started.
 #[expect(unsafe_code, reason = "code between fork and exec")]
 pub fn inherit(command: &mut Command, descriptor: &OwnedFd) -> RawFd {
@@ -334,17 +336,16 @@ pub fn inherit(command: &mut Command, descriptor: &OwnedFd) -> RawFd {
     number
 }
 
-/// Takes a descriptor that whoever started this process left open for it. What this process starts
-/// does not inherit it.
+/// Takes ownership of a descriptor that this process inherited. Its children do not inherit it.
 ///
 /// # Errors
-/// When no descriptor has that number.
+/// If no descriptor has that number.
 pub fn inherited(number: RawFd) -> Result<OwnedFd> {
     let descriptor = own(number)?;
     match rustix::io::fcntl_setfd(&descriptor, rustix::io::FdFlags::CLOEXEC) {
         Ok(()) => Ok(descriptor),
         Err(errno) => {
-            // Not ours to close: by then the number may be of something else.
+            // Not ours to close: by then another file may have the number.
             std::mem::forget(descriptor);
             Err(Error::new("take a descriptor", errno))
         }
@@ -354,7 +355,7 @@ pub fn inherited(number: RawFd) -> Result<OwnedFd> {
 /// Sends signal number `signal` to every process of a group.
 ///
 /// # Errors
-/// When there is none left.
+/// If the group has no process left.
 #[expect(unsafe_code, reason = "signal numbers from elsewhere")]
 pub fn kill_group(group: u32, signal: i32) -> Result<()> {
     let target = libc::pid_t::try_from(group).unwrap_or(libc::pid_t::MAX);
@@ -362,8 +363,8 @@ pub fn kill_group(group: u32, signal: i32) -> Result<()> {
     check("signal a process group", unsafe { libc::killpg(target, signal) }.into()).map(|_zero| ())
 }
 
-/// One process, which its number alone does not tell from a later one: the number and when it
-/// began.
+/// The identity of a process: its number and when it started, since a later process may get the
+/// same number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Life {
     pid: u32,
@@ -371,18 +372,18 @@ pub struct Life {
 }
 
 impl Life {
-    /// That of process `pid`, if it is there.
+    /// The identity of process `pid`; `None` if there is no such process.
     #[must_use]
     pub fn of(pid: u32) -> Option<Self> {
         const START_TIME: usize = 19;
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // Fields are counted behind the name, which may hold anything.
+        // Fields are counted after the name, which may contain anything.
         let (_, fields) = stat.rsplit_once(") ")?;
         let began_ticks = fields.split(' ').nth(START_TIME)?.parse().ok()?;
         Some(Self { pid, began_ticks })
     }
 
-    /// Whether the process that was written as `text` is there.
+    /// Whether the process whose identity was written as `text` still runs.
     #[must_use]
     pub fn is_lived(text: &str) -> bool {
         let pid = text.split('.').next().and_then(|pid| pid.parse().ok());
@@ -416,7 +417,7 @@ pub fn may_advise_itself() -> bool {
 /// A copy of descriptor `number` of the process that thread `tid` belongs to.
 ///
 /// # Errors
-/// When there is none, or the caller may not trace the process.
+/// If there is no such descriptor, or the caller may not trace the process.
 pub fn descriptor_of(tid: u32, number: u32) -> Result<OwnedFd> {
     let status = std::fs::read_to_string(format!("/proc/{tid}/status")).during("find a process")?;
     let process = status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok());
@@ -428,22 +429,22 @@ pub fn descriptor_of(tid: u32, number: u32) -> Result<OwnedFd> {
         .during("copy a descriptor of a process")
 }
 
-/// The calling thread.
+/// The number of the calling thread.
 #[must_use]
 pub fn thread() -> u32 {
     rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()
 }
 
-/// Has the calling process lead a session of its own: what a terminal sends its foreground does not
+/// Makes the calling process lead a new session: signals of a terminal to its foreground do not
 /// reach it.
 ///
 /// # Errors
-/// When it leads a process group already.
+/// If it leads a process group already.
 pub fn lead_session() -> Result<()> {
     rustix::process::setsid().during("lead a session").map(|_session| ())
 }
 
-/// The calling process's effective user.
+/// The effective user of the calling process.
 #[must_use]
 pub fn effective_user() -> u32 {
     rustix::process::geteuid().as_raw()
@@ -460,6 +461,7 @@ pub fn own(fd: RawFd) -> Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
+/// A process number as `rustix` takes it.
 fn to_pid(pid: u32) -> Result<Pid> {
     i32::try_from(pid)
         .ok()

@@ -1,4 +1,4 @@
-//! What became of the processors' time, from /proc/stat, and which of them a thread uses.
+//! The use of processor time, from /proc/stat, and the processors that a thread may use.
 
 use std::fs;
 use std::time::Duration;
@@ -20,26 +20,26 @@ const TICK: Duration = Duration::from_millis(10);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProcessorTime {
-    /// Something ran.
+    /// Ticks in which something ran.
     busy: u64,
-    /// Something would have run, and the hypervisor ran another guest.
+    /// Ticks in which something was ready and the hypervisor ran another guest.
     stolen: u64,
-    /// A process ran, in the kernel or outside, and no interrupt.
+    /// Ticks of processes, in the kernel or outside, without interrupts.
     processes: u64,
-    /// One of the kernel's own threads did.
+    /// Ticks of kernel threads.
     kernel_threads: u64,
-    /// Processors that there are.
+    /// How many processors there are.
     count: usize,
 }
 
 impl ProcessorTime {
-    /// Until now; nothing where /proc/stat cannot be read.
+    /// The time until now; zeros if /proc/stat cannot be read.
     #[must_use]
     pub fn now() -> Self {
         fs::read_to_string("/proc/stat").map_or_else(|_| Self::default(), |text| parse(&text))
     }
 
-    /// The same, with the kernel's own threads counted apart: some milliseconds of work.
+    /// As [`Self::now`], with the time of kernel threads, which takes some milliseconds to sum up.
     #[must_use]
     pub fn with_kernel_threads() -> Self {
         Self { kernel_threads: kernel_threads(), ..Self::now() }
@@ -51,8 +51,8 @@ impl ProcessorTime {
         self.count
     }
 
-    /// Time for which programs ran since `earlier`, in steps of 10 ms. The kernel's own threads
-    /// are left out if both were read [`Self::with_kernel_threads`].
+    /// Processor time of programs since `earlier`, in steps of 10 ms. Kernel threads are left out
+    /// if both were read by [`Self::with_kernel_threads`].
     #[must_use]
     pub fn programs_since(self, earlier: Self) -> Duration {
         let kernel = self.kernel_threads.saturating_sub(earlier.kernel_threads);
@@ -60,8 +60,8 @@ impl ProcessorTime {
         TICK * u32::try_from(ticks).unwrap_or(u32::MAX)
     }
 
-    /// The share of the time that programs wanted since `earlier` which went to other guests: 0 to
-    /// 1, and 0 on a machine of one's own.
+    /// The share of the time wanted since `earlier` that went to other guests: 0 to 1, and 0 on a
+    /// physical machine.
     #[must_use]
     pub fn stolen_since(self, earlier: Self) -> f64 {
         let stolen = self.stolen.saturating_sub(earlier.stolen);
@@ -70,27 +70,27 @@ impl ProcessorTime {
     }
 }
 
-/// Processors that a thread may use.
+/// A set of processors that a thread may use.
 #[derive(Debug, Clone, Copy)]
 pub struct Processors(CpuSet);
 
 impl Processors {
-    /// Those of the thread `tid`.
+    /// The processors that thread `tid` may use.
     ///
     /// # Errors
-    /// When there is no such thread.
+    /// If there is no such thread.
     pub fn of(tid: u32) -> Result<Self> {
         let set = sched_getaffinity(thread(tid)).during("read a thread's processors")?;
         Ok(Self(set))
     }
 
-    /// How many they are.
+    /// How many processors are in the set.
     #[must_use]
     pub fn count(&self) -> u32 {
         self.0.count()
     }
 
-    /// The one processor `number`, if it is one of these.
+    /// The set of processor `number` alone; `None` if this set does not have it.
     #[must_use]
     pub fn only(&self, number: usize) -> Option<Self> {
         let mut set = CpuSet::new();
@@ -100,20 +100,21 @@ impl Processors {
         })
     }
 
-    /// Has the thread `tid` use these and no others.
+    /// Restricts thread `tid` to these processors.
     ///
     /// # Errors
-    /// When there is no such thread, or none of these processors.
+    /// If there is no such thread, or none of these processors.
     pub fn give(&self, tid: u32) -> Result<()> {
         sched_setaffinity(thread(tid), &self.0).during("choose a thread's processors")
     }
 }
 
+/// A thread number as `rustix` takes it.
 fn thread(tid: u32) -> Option<Pid> {
     Pid::from_raw(tid.cast_signed())
 }
 
-/// The processor that the calling thread was on just now.
+/// The processor that the calling thread runs on.
 #[must_use]
 pub fn current() -> usize {
     rustix::thread::sched_getcpu()
@@ -122,7 +123,7 @@ pub fn current() -> usize {
 /// Moves the calling thread to another processor than `processor`. The kernel may move it back.
 ///
 /// # Errors
-/// When it may use no other.
+/// If the thread may use no other processor.
 pub fn leave(processor: usize) -> Result<()> {
     let allowed = sched_getaffinity(None).during("read a thread's processors")?;
     let mut others = allowed;
@@ -131,7 +132,7 @@ pub fn leave(processor: usize) -> Result<()> {
     sched_setaffinity(None, &allowed).during("choose a thread's processors")
 }
 
-/// Keeps the calling thread on one processor.
+/// Restricts the calling thread to one processor.
 ///
 /// # Errors
 /// When there is no such processor, or this thread may not use it.
@@ -141,7 +142,8 @@ pub fn pin(processor: usize) -> Result<()> {
     sched_setaffinity(None, &set).during("keep a thread on one processor")
 }
 
-// proc_stat(5): user nice system idle iowait irq softirq steal; guest time is part of user.
+// Parses /proc/stat (proc_stat(5): user nice system idle iowait irq softirq steal; guest time is
+// part of user).
 fn parse(stat: &str) -> ProcessorTime {
     let all = stat.lines().find_map(|line| line.strip_prefix("cpu ")).unwrap_or("");
     let ticks: Vec<u64> = all.split_whitespace().map_while(|word| word.parse().ok()).collect();
@@ -157,21 +159,22 @@ fn parse(stat: &str) -> ProcessorTime {
     }
 }
 
-/// How long something was ready to run without a processor since the machine started (pressure
-/// stall information, `some`); 0 where the kernel does not say.
+/// How long something was ready without a processor since the machine started (pressure stall
+/// information, `some`); 0 if the kernel does not report it.
 #[must_use]
 pub fn pressure() -> Duration {
     let text = fs::read_to_string("/proc/pressure/cpu").unwrap_or_default();
     Duration::from_micros(some_us(&text))
 }
 
+/// The total of the line `some`, in microseconds.
 fn some_us(pressure: &str) -> u64 {
     let some = pressure.lines().find(|line| line.starts_with("some ")).unwrap_or("");
     let total = some.split_whitespace().find_map(|word| word.strip_prefix("total="));
     total.and_then(|total| total.parse().ok()).unwrap_or(0)
 }
 
-// In ticks, of those that are there.
+// Ticks of all kernel threads that exist.
 fn kernel_threads() -> u64 {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let is_process = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
@@ -180,7 +183,7 @@ fn kernel_threads() -> u64 {
     stats.filter_map(|stat| kernel_thread_ticks(&stat)).sum()
 }
 
-// proc_pid_stat(5): nothing if it is a program's.
+// Ticks of a kernel thread (proc_pid_stat(5)); `None` for a process.
 fn kernel_thread_ticks(stat: &str) -> Option<u64> {
     // include/linux/sched.h.
     const PF_KTHREAD: u64 = 0x0020_0000;

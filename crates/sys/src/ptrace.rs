@@ -1,4 +1,4 @@
-//! Borrowing a thread: stop it at birth, run a routine in it, give it back as it was.
+//! Borrowing a thread: stop it at birth, run a routine in it, and restore it.
 
 use crate::Result;
 use crate::error::check;
@@ -16,8 +16,8 @@ pub mod event {
     pub const STOP: i32 = libc::PTRACE_EVENT_STOP;
 }
 
-/// Follows thread `tid` without stopping it; its children of any kind are stopped at birth and
-/// followed too.
+/// Traces thread `tid` without stopping it; its children of any kind are stopped at birth and
+/// traced, too.
 ///
 /// # Errors
 /// When something else traces it already, or the kernel forbids it.
@@ -27,41 +27,41 @@ pub fn seize(tid: u32) -> Result<()> {
     request("follow a thread over its fork", libc::PTRACE_SEIZE, tid, 0, data)
 }
 
-/// No longer follows what the stopped thread `tid` creates.
+/// Stops tracing the children that the stopped thread `tid` will create.
 ///
 /// # Errors
-/// When it is not stopped.
+/// If the thread is not stopped.
 pub fn forget_children(tid: u32) -> Result<()> {
     request("stop following a thread's children", libc::PTRACE_SETOPTIONS, tid, 0, 0)
 }
 
-/// Lets a stopped thread go on, with `signal` (0: none), still followed.
+/// Resumes a stopped thread, with `signal` (0: none), still traced.
 ///
 /// # Errors
-/// When it is not stopped.
+/// If the thread is not stopped.
 pub fn resume(tid: u32, signal: i32) -> Result<()> {
     let data = usize::try_from(signal).unwrap_or(0);
     request("resume a followed thread", libc::PTRACE_CONT, tid, 0, data)
 }
 
-/// Leaves a thread in the job-control stop that it is in, until something continues it.
+/// Leaves a thread in its job-control stop until it is continued.
 ///
 /// # Errors
-/// When it is not in such a stop.
+/// If the thread is not in such a stop.
 pub fn listen(tid: u32) -> Result<()> {
     request("leave a thread stopped", libc::PTRACE_LISTEN, tid, 0, 0)
 }
 
-/// Stops following a stopped thread, which goes on with `signal` (0: none).
+/// Stops tracing a stopped thread and resumes it with `signal` (0: none).
 ///
 /// # Errors
-/// When it is not stopped.
+/// If the thread is not stopped.
 pub fn detach(tid: u32, signal: i32) -> Result<()> {
     let data = usize::try_from(signal).unwrap_or(0);
     request("stop following a thread", libc::PTRACE_DETACH, tid, 0, data)
 }
 
-/// The child that a fork event is about.
+/// The child of the fork event at which thread `tid` is stopped.
 ///
 /// # Errors
 /// When the thread is not stopped at an event.
@@ -79,14 +79,14 @@ pub struct Context {
     signals: u64,
 }
 
-/// Where a borrowed thread is to run.
+/// A routine for a borrowed thread to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
     /// Address of the routine; it takes one argument and must end in a breakpoint.
     pub routine: u64,
-    /// First address above the stack it may use.
+    /// First address above the stack that it may use.
     pub stack_top: u64,
-    /// Its argument.
+    /// The argument of the routine.
     pub argument: u64,
 }
 
@@ -97,7 +97,7 @@ impl Context {
     /// Saves a stopped thread's context.
     ///
     /// # Errors
-    /// When it is not stopped.
+    /// If the thread is not stopped.
     #[expect(unsafe_code, reason = "register structures are plain data")]
     pub fn save(tid: u32) -> Result<Self> {
         // SAFETY: all-zero is a valid value; the kernel overwrites it.
@@ -116,7 +116,7 @@ impl Context {
         Ok(Self { registers, vectors, signals })
     }
 
-    /// Puts the context back. A system call that was interrupted is not restarted.
+    /// Restores the context. An interrupted system call is not restarted.
     ///
     /// # Errors
     /// When the thread is not stopped.
@@ -136,15 +136,15 @@ impl Context {
     /// Directs the stopped thread into `entry`, with every signal blocked.
     ///
     /// # Errors
-    /// When it is not stopped.
+    /// If the thread is not stopped.
     pub fn divert(&self, tid: u32, entry: Entry) -> Result<()> {
         let mut registers = self.registers;
         registers.rip = entry.routine;
-        // The calling convention: the stack is 16-byte aligned before the return address that is
-        // not there.
+        // The calling convention: the stack is 16-byte aligned before a return address, of which
+        // there is none.
         registers.rsp = (entry.stack_top & !15) - 8;
         registers.rdi = entry.argument;
-        // No system call is to be restarted on the way.
+        // So that the kernel restarts no system call meanwhile.
         registers.orig_rax = u64::MAX;
         let data = &raw const registers as usize;
         request("write a thread's registers", libc::PTRACE_SETREGS, tid, 0, data)?;
@@ -154,6 +154,7 @@ impl Context {
     }
 }
 
+/// Makes a ptrace request; `operation` names it in errors.
 #[expect(unsafe_code, reason = "ptrace(2) has no safe wrapper")]
 fn request(
     operation: &'static str,

@@ -1,8 +1,8 @@
-//! Bytes that nobody can foretell.
+//! Random bytes for secrets.
 
 use rustix::rand::{GetRandomFlags, getrandom};
 
-/// Fills `bytes` from the kernel's generator (getrandom(2)), waiting for its first seed if need be.
+/// Fills `bytes` from the kernel's generator (getrandom(2)), after waiting for its seed if need be.
 ///
 /// # Panics
 /// When the kernel has no generator, which those with io_uring all have.
@@ -17,7 +17,7 @@ pub fn fill(bytes: &mut [u8]) {
     }
 }
 
-/// A number that nobody can guess.
+/// A random number that cannot be guessed.
 #[must_use]
 pub fn number() -> u64 {
     let mut bytes = [0; 8];

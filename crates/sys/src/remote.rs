@@ -1,4 +1,4 @@
-//! The memory of another process, by way of `/proc`.
+//! The memory of another process, through `/proc`.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -7,8 +7,8 @@ use std::os::unix::fs::FileExt;
 use crate::Result;
 use crate::error::During;
 
-/// The address space that a process has now. It stays the same one when the process executes
-/// another program, and is gone then.
+/// The current address space of a process. When the process executes another program, this still
+/// refers to the old one, which is then gone.
 #[derive(Debug)]
 pub struct Remote {
     file: File,
@@ -42,7 +42,7 @@ impl Remote {
         self.file.write_all_at(bytes, address).during("write the memory of a process")
     }
 
-    /// Whether no process has this address space any more.
+    /// Whether no process uses this address space any more.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         let mut byte = [0_u8; 1];
@@ -52,7 +52,7 @@ impl Remote {
     }
 }
 
-/// Whether two processes have one address space, as a child of `vfork` and its parent do.
+/// Whether two processes share one address space, as a child of `vfork` and its parent do.
 ///
 /// # Errors
 /// When either is gone, or the caller may not trace it.

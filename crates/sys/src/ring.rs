@@ -1,4 +1,5 @@
-//! A ring of requests and their completions, for one thread: of the kernel, or of a simulation.
+//! A ring of requests and their completions, for one thread: the kernel's io_uring, or a
+//! simulation.
 //!
 //! ```text
 //! receive, send, read, write, … ─► wait, or poll ─► take_ended: token, result, and the memory back
@@ -6,7 +7,7 @@
 //!
 //! Invariants:
 //! - The ring owns the memory of every request until that has ended.
-//! - A request ends once, or as often as it says that it goes on.
+//! - A request completes once, or several times if its completions say that it goes on.
 
 mod alarm;
 mod completed;
@@ -54,7 +55,7 @@ impl Ring {
         Self(Simulated(ring))
     }
 
-    /// The time by the clock of its deadlines: the monotonic one, unless it is simulated.
+    /// The time of the clock that deadlines refer to: the monotonic one, or the simulated one.
     #[must_use]
     pub fn now_ns(&self) -> u64 {
         match &self.0 {
@@ -63,16 +64,16 @@ impl Ring {
         }
     }
 
-    /// Whether the thread receives by calls of its own that do not wait, while it has one
-    /// connection and messages are short: sooner for one that calls [`Ring::poll`] all the time.
-    /// Not so at first. It sends such messages itself in any case.
+    /// Sets whether the thread receives by non-blocking calls of its own, while it has one
+    /// connection and messages are short: faster for a thread that calls [`Ring::poll`] all the
+    /// time. Off at first. Short messages are sent by such calls in any case.
     pub fn set_direct(&mut self, is_direct: bool) {
         if let Kernel(ring) = &mut self.0 {
             ring.set_direct(is_direct);
         }
     }
 
-    /// Requests that have not ended.
+    /// How many requests have not ended.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         match &self.0 {
@@ -81,7 +82,7 @@ impl Ring {
         }
     }
 
-    /// Accepts connections until it fails.
+    /// Requests connections from `listener`, one completion each, until accepting fails.
     pub fn accept(&mut self, listener: &Listener, token: u64) {
         match (&mut self.0, listener.kernel()) {
             (Kernel(ring), Some(listener)) => ring.accept(listener, token),
@@ -90,7 +91,8 @@ impl Ring {
         }
     }
 
-    /// Receives into `bytes` from `from` on; 0 bytes when the peer has sent its last.
+    /// Requests a receive into `bytes` from `from` on; it completes with 0 bytes when the peer has
+    /// sent its last.
     ///
     /// # Panics
     /// If `from` is beyond the end of `bytes`.
@@ -104,7 +106,7 @@ impl Ring {
         }
     }
 
-    /// Sends `bytes` from `from` on, all of them unless it fails in between.
+    /// Requests to send `bytes` from `from` on, all of them unless sending fails in between.
     ///
     /// # Panics
     /// If `from` is beyond the end of `bytes`.
@@ -118,9 +120,9 @@ impl Ring {
         }
     }
 
-    /// As [`Ring::send`], but without copying: two completions, of which the first says what was
-    /// sent and the second, a notice, brings the memory back when the peer has all of it. If it
-    /// cannot begin, there is only the first.
+    /// As [`Ring::send`], without copying, in two completions: the first has the number of bytes
+    /// sent, and the second, a notice, returns the memory when the peer has acknowledged all bytes.
+    /// If sending cannot begin, there is only the first.
     pub fn send_in_place(&mut self, socket: &Stream, token: u64, bytes: Vec<u8>) {
         match (&mut self.0, socket.kernel()) {
             (Kernel(ring), Some(socket)) => ring.send_in_place(socket, token, bytes),
@@ -131,8 +133,8 @@ impl Ring {
         }
     }
 
-    /// Ends when somebody has used the waker, or has already; it is as if unused then. `block` has
-    /// room for eight bytes.
+    /// Requests a completion when the waker is used, or at once if it has been; that resets the
+    /// waker. `block` has room for eight bytes.
     pub fn hear(&mut self, waker: &Waker, token: u64, block: Block) {
         match &mut self.0 {
             Kernel(ring) => ring.read(waker.descriptor(), token, block, 0..8, 0),
@@ -140,16 +142,16 @@ impl Ring {
         }
     }
 
-    /// Ends when there is something to read from a descriptor, or it has come to its end. Of
-    /// several rings that watch the same, each thing that comes ends the request of one. In a
-    /// simulation nothing comes.
+    /// Requests a completion when a descriptor is readable or has come to its end. If several rings
+    /// watch one descriptor, each event completes the request of one. In a simulation there is no
+    /// event.
     pub fn watch(&mut self, file: &Arc<OwnedFd>, token: u64) {
         if let Kernel(ring) = &mut self.0 {
             ring.watch(file, token);
         }
     }
 
-    /// Reads from `offset` of a file into part of `block`.
+    /// Requests a read from `offset` of a file into a part of `block`.
     ///
     /// # Panics
     /// If the block does not have that part.
@@ -169,8 +171,8 @@ impl Ring {
         }
     }
 
-    /// Writes part of `block` to `offset` of a file; with `forced` it has ended when that is on the
-    /// medium.
+    /// Requests a write of a part of `block` to `offset` of a file; with `forced` it completes when
+    /// the bytes are on the medium.
     ///
     /// # Panics
     /// If the block does not have that part.
@@ -191,7 +193,7 @@ impl Ring {
         }
     }
 
-    /// Puts what has been written to a file on the medium.
+    /// Requests that all bytes written to a file be forced to the medium.
     pub fn sync(&mut self, file: &Arc<OwnedFd>, token: u64) {
         match &mut self.0 {
             Kernel(ring) => ring.sync(file, token),
@@ -199,7 +201,7 @@ impl Ring {
         }
     }
 
-    /// Makes a stretch of a file zeros.
+    /// Requests that a range of a file be set to zeros.
     pub fn clear(
         &mut self,
         file: &Arc<OwnedFd>,
@@ -215,9 +217,8 @@ impl Ring {
         }
     }
 
-    /// Submits what was asked for and waits until something has ended, or until `until_ns` by its
-    /// clock (`None`: for ever). It may also end sooner: by a signal, or by a time that was given
-    /// before.
+    /// Submits requests and waits for a completion, or until `until_ns` by the ring's clock
+    /// (`None`: for ever). It may return sooner: after a signal, or at an earlier deadline.
     ///
     /// # Errors
     /// When the kernel refuses the ring itself.
@@ -231,7 +232,7 @@ impl Ring {
         }
     }
 
-    /// Submits what was asked for, if anything, and looks for what has ended without waiting.
+    /// Submits requests, if there are any, and looks for completions without waiting.
     ///
     /// # Errors
     /// As [`Ring::wait_until`].
@@ -242,8 +243,8 @@ impl Ring {
         }
     }
 
-    /// Has the ring tell by [`Ring::bell`] that something has ended: for a thread that waits for
-    /// other things, too. In a simulation there is no such bell.
+    /// Creates the descriptor of [`Ring::bell`], for a thread that waits for other descriptors,
+    /// too. A simulation has none.
     ///
     /// # Errors
     /// When the process has no descriptor left.
@@ -254,7 +255,8 @@ impl Ring {
         }
     }
 
-    /// Becomes readable, or readable anew, when [`Ring::poll`] may find that something has ended.
+    /// The descriptor that becomes readable, or readable anew, when [`Ring::poll`] may find a
+    /// completion; `None` without [`Ring::set_bell`].
     #[must_use]
     pub fn bell(&self) -> Option<BorrowedFd<'_>> {
         match &self.0 {
@@ -263,14 +265,14 @@ impl Ring {
         }
     }
 
-    /// Makes the bell unreadable until it rings anew; [`Ring::poll`] comes after that.
+    /// Makes the bell unreadable until it rings again; call [`Ring::poll`] after that.
     pub fn acknowledge(&self) {
         if let Kernel(ring) = &self.0 {
             ring.acknowledge();
         }
     }
 
-    /// Whether [`Ring::take_ended`] has something.
+    /// Whether [`Ring::take_ended`] has a completion to return.
     pub fn has_ended(&mut self) -> bool {
         match &mut self.0 {
             Kernel(ring) => ring.has_ended(),
@@ -278,7 +280,7 @@ impl Ring {
         }
     }
 
-    /// A request that has ended.
+    /// Returns the next completion; `None` if there is none.
     pub fn take_ended(&mut self) -> Option<Completed> {
         match &mut self.0 {
             Kernel(ring) => ring.take_ended(),
@@ -286,7 +288,7 @@ impl Ring {
         }
     }
 
-    /// Frees memory for requests beyond those that are under way.
+    /// Frees memory for requests that are not under way.
     pub fn shrink(&mut self) {
         if let Kernel(ring) = &mut self.0 {
             ring.shrink();
@@ -294,7 +296,7 @@ impl Ring {
     }
 }
 
-// A stream of a simulation exists nowhere else.
+// Panics: a simulated stream or listener was used with a ring of the kernel.
 fn wrong_world() -> ! {
     unreachable!("a simulated stream is used in its own simulation")
 }

@@ -1,8 +1,8 @@
-//! What a process gives up that has begun to serve: files elsewhere (landlock), and system calls
-//! that it has no use for (seccomp).
+//! Restrictions of a process that has begun to serve: of files (landlock), and of system calls
+//! (seccomp).
 //!
 //! Requests of an io_uring are no system calls and pass the filter. What they could do with files
-//! and TCP is what landlock leaves, and none of them executes, traces or mounts anything.
+//! and TCP is limited by landlock, and none of them executes, traces or mounts anything.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -19,20 +19,21 @@ use seccompiler::{
 
 use crate::error::{Error, Result};
 
-/// Directories, with all that is in them, and files.
+/// The files that a process may use, and directories with all that is in them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reach {
-    /// That may be read, written, made and removed.
+    /// May be read, written, created and removed.
     pub written: Vec<PathBuf>,
-    /// That may be read.
+    /// May be read.
     pub read: Vec<PathBuf>,
 }
 
-/// Keeps the calling thread and those that it starts to these files; also, they listen at no
-/// further port, connect to none, and signal nobody else. Whether the kernel can do that.
+/// Restricts the calling thread, and those that it starts, to these files; also, they can neither
+/// listen at further ports, nor connect, nor signal other processes. Returns whether the kernel can
+/// do that.
 ///
 /// # Errors
-/// When it can and refuses.
+/// If the kernel can, and refuses.
 pub fn keep_to(reach: &Reach) -> Result<bool> {
     let read = AccessFs::ReadFile | AccessFs::ReadDir;
     let written = read
@@ -54,9 +55,8 @@ pub fn keep_to(reach: &Reach) -> Result<bool> {
 }
 
 /// Forbids every thread of this process, and those to come, system calls that a server does not
-/// make once all of its rings are there: to start a process, to trace, mount, load or execute
-/// anything, to make a ring or a socket of the Internet. A thread that it starts has the same
-/// filter.
+/// make once all of its rings exist: to start a process, to trace, mount, load or execute anything,
+/// to make a ring or an Internet socket. Threads inherit the filter.
 ///
 /// # Errors
 /// When the kernel has no seccomp, or a thread has a filter of its own.
@@ -65,10 +65,10 @@ pub fn forbid_calls() -> Result<()> {
         .map_err(|error| Error::new("forbid system calls (seccomp)", io::Error::other(error)))
 }
 
-/// All that may be called, whatever is asked. Wider than what is called today: another version of
-/// the C library may get the same done by another call of its kind.
+/// Calls that are allowed with any arguments. More than are made today: another version of the C
+/// library may use another call for the same purpose.
 const CALLS: [i64; 94] = [
-    // The ring; it is there already.
+    // The ring, which exists already.
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
     // Waiting, and being woken.
@@ -90,7 +90,7 @@ const CALLS: [i64; 94] = [
     libc::SYS_gettimeofday,
     libc::SYS_sched_yield,
     libc::SYS_restart_syscall,
-    // Sockets that there are, and those of who connects.
+    // Existing sockets, and those of accepted connections.
     libc::SYS_accept4,
     libc::SYS_connect,
     libc::SYS_sendto,
@@ -102,7 +102,7 @@ const CALLS: [i64; 94] = [
     libc::SYS_setsockopt,
     libc::SYS_getsockname,
     libc::SYS_getpeername,
-    // Files, where landlock lets them be.
+    // Files, within landlock's limits.
     libc::SYS_open,
     libc::SYS_openat,
     libc::SYS_openat2,
@@ -161,7 +161,7 @@ const CALLS: [i64; 94] = [
     libc::SYS_rt_sigprocmask,
     libc::SYS_rt_sigreturn,
     libc::SYS_sigaltstack,
-    // What it is, and where.
+    // Identity, and the processors.
     libc::SYS_getpid,
     libc::SYS_gettid,
     libc::SYS_geteuid,
@@ -170,11 +170,11 @@ const CALLS: [i64; 94] = [
     libc::SYS_getrusage,
 ];
 
-/// What may be asked of a descriptor: whether it is a terminal, how large, and not to wait.
+/// Allowed requests of ioctl(2): whether a descriptor is a terminal, how large, and not to wait.
 const REQUESTS: [u64; 4] = [libc::TCGETS, libc::TIOCGWINSZ, libc::FIONBIO, libc::FIONREAD];
 
-// The filter: what is not listed fails as on a kernel that does not have it, so that the C library
-// does what it does there.
+// The filter's program. A forbidden call fails as on a kernel that does not have it (ENOSYS), so
+// that the C library falls back as it does there.
 fn program() -> Result<BpfProgram> {
     let failed = |error| Error::new("make a filter of system calls", io::Error::other(error));
     let filter = rules().and_then(|rules| {
@@ -186,6 +186,7 @@ fn program() -> Result<BpfProgram> {
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
+/// The rules for arguments, by system call.
 fn rules() -> std::result::Result<Rules, seccompiler::BackendError> {
     use SeccompCmpArgLen::{Dword, Qword};
     use SeccompCmpOp::{Eq, MaskedEq};
@@ -195,24 +196,24 @@ fn rules() -> std::result::Result<Rules, seccompiler::BackendError> {
     };
     let number = |value: i32| u64::try_from(value).unwrap_or(u64::MAX);
     let mut rules: Rules = CALLS.iter().map(|call| (*call, Vec::new())).collect();
-    // No memory becomes code.
+    // No memory may become executable.
     let writable = || only(2, Dword, MaskedEq(number(libc::PROT_EXEC)), 0);
     rules.insert(libc::SYS_mmap, vec![writable()?]);
     rules.insert(libc::SYS_mprotect, vec![writable()?]);
-    // A thread, in this process and with all that it has; clone3 keeps its flags in memory, which
-    // a filter cannot read.
+    // Only threads of this process that share all with it. clone3 has its flags in memory, which a
+    // filter cannot read, and is forbidden.
     let thread = libc::CLONE_THREAD | libc::CLONE_VM | libc::CLONE_SIGHAND | libc::CLONE_FS;
     let apart = libc::CLONE_NEWNS | libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
     let all = MaskedEq(number(thread | apart));
     rules.insert(libc::SYS_clone, vec![only(0, Dword, all, number(thread))?]);
-    // To tell a service manager that it ends.
+    // To notify a service manager.
     rules.insert(libc::SYS_socket, vec![only(0, Dword, Eq, number(libc::AF_UNIX))?]);
     let requests = REQUESTS.iter().map(|request| only(1, Dword, Eq, *request));
     rules.insert(libc::SYS_ioctl, requests.collect::<std::result::Result<_, _>>()?);
     // Names of threads and of memory.
     let names = [libc::PR_SET_NAME, libc::PR_SET_VMA].map(|name| only(0, Dword, Eq, number(name)));
     rules.insert(libc::SYS_prctl, names.into_iter().collect::<std::result::Result<_, _>>()?);
-    // A limit may be read, and not set.
+    // Limits may be read, and not set.
     rules.insert(libc::SYS_prlimit64, vec![only(2, Qword, Eq, 0)?]);
     // To abort.
     let own = u64::from(std::process::id());

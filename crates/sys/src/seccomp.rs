@@ -1,5 +1,5 @@
-//! System-call filters whose decisions another process takes (seccomp user notification, Linux 5.9
-//! and later).
+//! System-call filters that let another process decide (seccomp user notification, Linux 5.9 and
+//! later).
 //!
 //! A filter is a table of [`Block`]s, one per system call; what no block names is allowed without
 //! delay (the kernel caches such calls). A block looks at the arguments and ends in [`Verdict`]s.
@@ -24,12 +24,12 @@ const OFFSET_NR: u32 = 0;
 const OFFSET_ARCH: u32 = 4;
 const OFFSET_ARGS: u32 = 16;
 
-/// What becomes of a system call.
+/// What a filter does with a system call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// The kernel performs it.
     Allow,
-    /// The supervisor is asked.
+    /// The supervisor decides.
     Notify,
     /// It fails with this `errno` at once.
     Fail(u16),
@@ -50,7 +50,7 @@ pub enum Test {
     LowNonZero,
 }
 
-/// If the test holds for the argument, the verdict is final; else the next rule is looked at.
+/// If the test holds for the argument, the verdict is final; else the next rule applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rule {
     /// Number of the argument, 0 to 5.
@@ -80,8 +80,8 @@ pub struct Filter {
 
 impl Filter {
     /// Translates the table to the kernel's filter machine. Of calls of other architectures the
-    /// supervisor is asked about those in `foreign` (numbers of the 32-bit interface); the others
-    /// are allowed.
+    /// supervisor decides on those in `foreign` (numbers of the 32-bit interface); the others are
+    /// allowed.
     #[must_use]
     pub fn new(blocks: &[Block], foreign: &[u32]) -> Self {
         let mut asked = vec![load(OFFSET_NR)];
@@ -108,8 +108,8 @@ impl Filter {
         Self { code }
     }
 
-    /// Installs the filter on the calling process and answers with the descriptor that its
-    /// notifications arrive at.
+    /// Installs the filter on the calling process. Returns the descriptor at which its
+    /// notifications arrive.
     ///
     /// Only async-signal-safe calls are made, so this may run between fork and exec.
     ///
@@ -128,7 +128,7 @@ impl Filter {
             // SAFETY: `program` points at `code`, which outlives the call; the kernel copies it.
             unsafe { libc::syscall(libc::SYS_seccomp, mode, flags, &raw const program) }
         };
-        // Linux 5.19: a call that the supervisor works on is not begun again by a signal.
+        // Linux 5.19: a signal does not restart a call that the supervisor is working on.
         let install = || match seccomp(flags | WAIT_KILLABLE) {
             -1 if Error::last("").errno() == Some(libc::EINVAL) => seccomp(flags),
             answer => answer,
@@ -148,6 +148,7 @@ impl Filter {
     }
 }
 
+/// Appends the code of a rule.
 fn emit(rule: &Rule, body: &mut Vec<libc::sock_filter>) {
     let low = OFFSET_ARGS + 8 * u32::from(rule.argument);
     let high = low + 4;
@@ -168,17 +169,20 @@ fn emit(rule: &Rule, body: &mut Vec<libc::sock_filter>) {
     }
 }
 
+/// An instruction that loads the 32-bit word at `offset` of the call's data.
 #[expect(clippy::cast_possible_truncation, reason = "opcodes of the filter machine fit 16 bits")]
 fn load(offset: u32) -> libc::sock_filter {
     let code = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
     libc::sock_filter { code, jt: 0, jf: 0, k: offset }
 }
 
+/// An instruction that compares with `k` and skips `jt` or `jf` instructions.
 #[expect(clippy::cast_possible_truncation, reason = "opcodes of the filter machine fit 16 bits")]
 fn jump(test: u32, k: u32, jt: u8, jf: u8) -> libc::sock_filter {
     libc::sock_filter { code: (libc::BPF_JMP | test | libc::BPF_K) as u16, jt, jf, k }
 }
 
+/// An instruction that returns a verdict.
 #[expect(clippy::cast_possible_truncation, reason = "opcodes of the filter machine fit 16 bits")]
 fn verdict(verdict: Verdict) -> libc::sock_filter {
     let k = match verdict {
@@ -192,7 +196,7 @@ fn verdict(verdict: Verdict) -> libc::sock_filter {
 /// A system call that waits for the supervisor's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Notification {
-    /// The kernel's name for this wait.
+    /// The kernel's number of this notification.
     pub id: u64,
     /// Thread that made the call.
     pub tid: u32,
@@ -206,14 +210,14 @@ pub struct Notification {
     pub native: bool,
 }
 
-/// Where the notifications of a filter arrive.
+/// Receives the notifications of a filter.
 #[derive(Debug)]
 pub struct Listener {
     fd: OwnedFd,
 }
 
 impl Listener {
-    /// Wraps the descriptor that [`Filter::install`] answered with.
+    /// Wraps the descriptor that [`Filter::install`] has returned.
     #[must_use]
     pub fn new(fd: OwnedFd) -> Self {
         let listener = Self { fd };
@@ -223,7 +227,7 @@ impl Listener {
         listener
     }
 
-    /// The next notification, or none if its maker has died meanwhile.
+    /// Receives the next notification; `None` if the calling thread has died meanwhile.
     ///
     /// # Errors
     /// When the kernel refuses.
@@ -266,7 +270,8 @@ impl Listener {
         self.respond(libc::seccomp_notif_resp { id, val, error, flags: 0 })
     }
 
-    /// Puts a copy of `fd` into the descriptor table of the caller; answers its number there.
+    /// Adds a copy of `fd` to the descriptor table of the process that made the call. Returns its
+    /// number there.
     ///
     /// # Errors
     /// When the caller has died or has no room.
@@ -282,13 +287,14 @@ impl Listener {
         self.ioctl(operation, ADD_FD, (&raw mut request).cast()).map(i64::from)
     }
 
-    /// Whether the call still waits.
+    /// Whether the call still waits for an answer.
     #[must_use]
     pub fn waiting(&self, id: u64) -> bool {
         let mut id = id;
         self.ioctl("check a waiting system call", VALID, (&raw mut id).cast()).is_ok()
     }
 
+    /// Sends an answer. A call that no longer waits is no error.
     fn respond(&self, mut response: libc::seccomp_notif_resp) -> Result<()> {
         match self.ioctl("answer a system call", SEND, (&raw mut response).cast()) {
             Ok(_) => Ok(()),
@@ -297,6 +303,7 @@ impl Listener {
         }
     }
 
+    /// Makes a request to the descriptor; `operation` names it in errors.
     #[expect(unsafe_code, reason = "the notification ioctls have no safe wrapper")]
     fn ioctl(
         &self,

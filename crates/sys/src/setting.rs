@@ -1,4 +1,4 @@
-//! Settings of the whole system: numbers under `/proc/sys`.
+//! System-wide settings: numbers under `/proc/sys`.
 
 use std::fs;
 use std::path::Path;
@@ -6,13 +6,13 @@ use std::path::Path;
 use crate::error::During;
 use crate::{Error, Result};
 
-/// The number that is set, such as that of `vm/page-cluster`; none if there is no such setting.
+/// The value of a setting, such as `vm/page-cluster`; `None` if there is none.
 #[must_use]
 pub fn read(name: &str) -> Option<u64> {
     fs::read_to_string(Path::new("/proc/sys").join(name)).ok()?.trim().parse().ok()
 }
 
-/// Sets a number; answers what it was.
+/// Sets a number. Returns the old one.
 ///
 /// # Errors
 /// When there is no such setting, or the caller is not root.

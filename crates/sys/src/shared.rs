@@ -1,12 +1,13 @@
 //! Memory that several threads read and write without waiting for one another.
 //!
-//! Every 4096 bytes have a version, which is odd while somebody writes them. A reader that has seen
-//! a version change reads again, so within 4096 aligned bytes it gets all of a write or nothing.
+//! Every 4096 bytes have a version, which is odd while a thread writes to them. A reader that has
+//! seen a version change reads again, so within 4096 aligned bytes it gets all of a write or
+//! nothing of it.
 //!
 //! Invariants:
 //! - A version is made odd by one writer at a time, which makes it even again.
-//! - Bytes are touched by instructions that the compiler does not reason about: a reader may read
-//!   what is being written, and throws that away.
+//! - Bytes are accessed by instructions that the compiler does not reason about: a reader may read
+//!   while a writer writes, and drops what it has read.
 //!
 //! DESIGN NOTES
 //!
@@ -24,14 +25,14 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use crate::Result;
 use crate::error::During;
 
-/// What is written at once.
+/// The unit of an atomic write, in bytes.
 const PIECE: usize = 4096;
-/// Versions; pieces share them.
+/// How many versions there are; pieces share them.
 const VERSIONS: usize = 4096;
-/// Looks at a version that is being written before the processor is given away.
+/// Polls of an odd version before the thread yields.
 const SPINS: u32 = 200;
 
-/// Zeros at first; what was never written takes no memory.
+/// Memory of zeros at first; pages that were never written to take no memory.
 pub struct SharedMemory {
     start: NonNull<u8>,
     bytes: usize,
@@ -39,10 +40,10 @@ pub struct SharedMemory {
 }
 
 impl SharedMemory {
-    /// Zeros, `bytes` of them (at least 1).
+    /// Memory of `bytes` zeros (at least 1).
     ///
     /// # Errors
-    /// When the address space or what may be promised of memory does not reach.
+    /// If the address space or the commit limit does not suffice.
     #[expect(unsafe_code, reason = "maps memory")]
     pub fn new(bytes: usize) -> Result<Self> {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
@@ -50,29 +51,29 @@ impl SharedMemory {
         // SAFETY: a new mapping at an address that the kernel chooses.
         let start = unsafe { mmap_anonymous(std::ptr::null_mut(), bytes, protection, flags) }
             .during("reserve memory")?;
-        // SAFETY: it is the mapping just made. Huge pages are a wish; without, it is slower.
+        // SAFETY: it is the mapping just made. Huge pages are optional; without them it is slower.
         let _slower = unsafe { madvise(start, bytes, Advice::LinuxHugepage) };
         let start = NonNull::new(start.cast()).expect("a mapping is not at zero");
         let versions = (0..VERSIONS).map(|_| AtomicU32::new(0)).collect();
         Ok(Self { start, bytes, versions })
     }
 
-    /// How many bytes there are.
+    /// The size in bytes.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.bytes
     }
 
-    /// Whether there are none, which cannot be.
+    /// Always false: a size is at least 1.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.bytes == 0
     }
 
-    /// Copies from `offset` on.
+    /// Reads `into.len()` bytes from `offset` on.
     ///
     /// # Panics
-    /// If that is not all inside.
+    /// If these are not all inside.
     #[expect(unsafe_code, reason = "uninitialised bytes are never read")]
     pub fn read(&self, offset: usize, into: &mut [u8]) {
         // SAFETY: the same bytes, of which `read_to` writes all and reads none.
@@ -80,7 +81,7 @@ impl SharedMemory {
         self.read_to(offset, into);
     }
 
-    /// Copies so many bytes from `offset` on to the end of `into`.
+    /// Appends `bytes` bytes from `offset` on to `into`.
     ///
     /// # Panics
     /// If they are not all inside.
@@ -93,7 +94,7 @@ impl SharedMemory {
         unsafe { into.set_len(length) };
     }
 
-    // Writes to all of `into`.
+    // Reads from `offset` on, and writes to all of `into`.
     fn read_to(&self, offset: usize, into: &mut [MaybeUninit<u8>]) {
         self.check(offset, into.len());
         let mut at = offset;
@@ -114,7 +115,7 @@ impl SharedMemory {
         }
     }
 
-    /// Copies to `offset` on.
+    /// Writes `from` at `offset`.
     ///
     /// # Panics
     /// If that is not all inside.
@@ -130,7 +131,7 @@ impl SharedMemory {
         }
     }
 
-    /// Makes `bytes` from `offset` on zeros.
+    /// Sets `bytes` bytes from `offset` on to zero.
     ///
     /// # Panics
     /// If that is not all inside.
@@ -146,8 +147,8 @@ impl SharedMemory {
         }
     }
 
-    /// As [`SharedMemory::zero`], and gives back what memory that leaves free. Who reads at the
-    /// same time may get some of the old bytes.
+    /// As [`SharedMemory::zero`], and frees whole pages. A concurrent reader may get some of the
+    /// old bytes.
     ///
     /// # Panics
     /// If that is not all inside.
@@ -171,15 +172,18 @@ impl SharedMemory {
         }
     }
 
+    /// Panics if the range is not inside.
     fn check(&self, offset: usize, bytes: usize) {
         let is_inside = offset.checked_add(bytes).is_some_and(|end| end <= self.bytes);
         assert!(is_inside, "{bytes} bytes at {offset} are not inside {}", self.bytes);
     }
 
+    /// The version of the piece at `at`.
     fn version(&self, at: usize) -> &AtomicU32 {
         &self.versions[at / PIECE % VERSIONS]
     }
 
+    /// Runs `copy`, which writes within the piece at `at`, while its version is odd.
     fn change(&self, at: usize, copy: impl FnOnce()) {
         let version = self.version(at);
         let mut before = stable(version);
@@ -196,12 +200,14 @@ impl SharedMemory {
         version.store(before.wrapping_add(2), Ordering::Release);
     }
 
+    /// Copies from `at` to `into`.
     #[expect(unsafe_code, reason = "reads what others may be writing")]
     fn copy_out(&self, at: usize, into: &mut [MaybeUninit<u8>]) {
         // SAFETY: checked to be inside, and `into` is as long.
         unsafe { copy(self.start.as_ptr().add(at), into.as_mut_ptr().cast(), into.len()) }
     }
 
+    /// Copies `from` to `at`.
     #[expect(unsafe_code, reason = "writes what others may be reading")]
     fn copy_in(&self, at: usize, from: &[u8]) {
         // SAFETY: checked to be inside, and `from` is as long.
@@ -209,7 +215,7 @@ impl SharedMemory {
     }
 }
 
-/// A version that nobody is writing under.
+/// Waits until no thread writes under a version. Returns the version.
 fn stable(version: &AtomicU32) -> u32 {
     let mut looks = 0;
     loop {
@@ -225,7 +231,7 @@ fn stable(version: &AtomicU32) -> u32 {
     }
 }
 
-/// Copies bytes that other threads may touch meanwhile.
+/// Copies bytes that other threads may access meanwhile.
 #[expect(unsafe_code, reason = "the compiler may not assume that nobody else touches the bytes")]
 #[inline]
 unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {

@@ -1,4 +1,4 @@
-//! Connected pairs of message sockets, with descriptors as passengers.
+//! Connected pairs of message sockets, which can transfer descriptors.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -13,13 +13,13 @@ use rustix::net::{
 use crate::Result;
 use crate::error::During;
 
-/// One end of a connection that keeps message boundaries.
+/// One end of a connection that preserves message boundaries.
 #[derive(Debug)]
 pub struct Socket {
     fd: OwnedFd,
 }
 
-/// What came out of a [`Socket`].
+/// The result of [`Socket::receive`].
 #[derive(Debug)]
 pub enum Received {
     /// A message of this many bytes, with the descriptor it carried.
@@ -67,18 +67,18 @@ impl Socket {
             .during("send a descriptor to the program's helper")
     }
 
-    /// Waits until a message can be sent, at most `limit`.
+    /// Waits until a message can be sent, for at most `limit`.
     pub fn wait_for_room(&self, limit: std::time::Duration) {
         let limit = rustix::time::Timespec {
             tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: i64::from(limit.subsec_nanos()),
         };
         let mut set = [PollFd::new(&self.fd, PollFlags::OUT)];
-        // Out of time or interrupted: the next send tells.
+        // After a timeout or an interruption the next send fails, and says so.
         let _ready = rustix::event::poll(&mut set, Some(&limit));
     }
 
-    /// Receives one message into `buffer`.
+    /// Receives one message into `buffer`; a longer one is cut.
     ///
     /// # Errors
     /// When the kernel refuses; an empty queue and a closed peer are answers, not errors.

@@ -1,5 +1,4 @@
-//! Connections that bytes pass over in order, and what they come from: of the kernel, or of a
-//! simulation.
+//! Connections that transfer bytes in order, and their listeners: of the kernel, or simulated.
 
 mod socket;
 
@@ -33,70 +32,70 @@ use Inner::{Kernel, Simulated};
 /// How one end of a connection ends it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// It sends nothing more.
+    /// Sends nothing more.
     Writing,
-    /// Nothing passes any more, either way.
+    /// Nothing is transferred any more, either way.
     Both,
-    /// As [`End::Both`], and what was to be sent is not.
+    /// As [`End::Both`], and unsent bytes are dropped.
     Abort,
-    /// What was to be sent is not, once it has ended.
+    /// Unsent bytes are dropped when it is closed.
     Forget,
 }
 
-/// One end of a connection of a simulation.
+/// One end of a simulated connection.
 pub trait SimulatedStream: Send + Sync {
-    /// Which it is, among all there.
+    /// Its number in the simulation.
     fn number(&self) -> u64;
 
-    /// The time that it is there, in nanoseconds.
+    /// The simulated time, in nanoseconds.
     fn now_ns(&self) -> u64;
 
-    /// Waits so long for bytes at most; 0 when the peer has sent its last.
+    /// Waits for bytes, for at most the patience that was set; 0 when the peer has sent its last.
     ///
     /// # Errors
     /// As a socket's.
     fn read(&self, into: &mut [u8]) -> io::Result<usize>;
 
-    /// How long [`SimulatedStream::read`] waits at most (`None`: for ever).
+    /// Sets how long [`SimulatedStream::read`] waits at most (`None`: for ever).
     fn wait_to_read(&self, patience: Option<Duration>);
 
-    /// Sends all of it.
+    /// Sends all of `bytes`.
     ///
     /// # Errors
     /// As a socket's.
     fn write_all(&self, bytes: &[u8]) -> io::Result<()>;
 
-    /// Waits until there is something to read, or somebody has used the waker, or so long; which
-    /// of both is so.
+    /// Waits until there are bytes to read, or the waker was used, or `timeout` has passed. Returns
+    /// whether each of the first two holds.
     fn wait(&self, waker: &Waker, timeout: Option<Duration>) -> [bool; 2];
 
-    /// Ends it.
+    /// Ends the connection.
     fn end(&self, end: End);
 
-    /// Its own address, and its peer's.
+    /// The address of this end, and of the peer.
     fn addresses(&self) -> [SocketAddr; 2];
 
-    /// Bytes that have come to the peer's side.
+    /// Bytes that have arrived at the peer.
     fn acknowledged_bytes(&self) -> u64;
 }
 
 impl Stream {
-    /// One end of a connection of a simulation.
+    /// One end of a simulated connection.
     #[must_use]
     pub fn simulated(stream: Arc<dyn SimulatedStream>) -> Self {
         Self(Simulated(stream))
     }
 
-    /// Connects to a name or an address over the kernel's network, and waits as long for anything
-    /// that is sent there. Small messages are sent at once.
+    /// Connects to a name or an address over the kernel's network; `patience` limits connecting,
+    /// and each wait of a read or a write. Small messages are sent at once (TCP_NODELAY).
     ///
     /// # Errors
-    /// When nobody listens there, or there is no such name.
+    /// If nothing listens there, or there is no such name.
     pub fn connect(address: &str, patience: Duration) -> io::Result<Self> {
         socket::connect(address, patience).map(Self::from)
     }
 
-    /// Its number in a simulation; `None` for the kernel's.
+    /// Its number in a simulation; `None` for a socket of the kernel.
     #[must_use]
     pub fn simulated_number(&self) -> Option<u64> {
         match &self.0 {
@@ -105,6 +104,7 @@ impl Stream {
         }
     }
 
+    /// The socket of the kernel; `None` in a simulation.
     pub(crate) const fn kernel(&self) -> Option<&Arc<OwnedFd>> {
         match &self.0 {
             Kernel(socket) => Some(socket),
@@ -112,7 +112,7 @@ impl Stream {
         }
     }
 
-    /// The time by the clock of what is at its ends, in nanoseconds.
+    /// The time of its world's clock, in nanoseconds.
     #[must_use]
     pub fn now_ns(&self) -> u64 {
         match &self.0 {
@@ -124,21 +124,21 @@ impl Stream {
     /// Sends small messages at once (TCP_NODELAY).
     ///
     /// # Errors
-    /// When it is no TCP socket.
+    /// If the connection is no TCP socket.
     pub fn send_at_once(&self) -> Result<()> {
         self.kernel().map_or(Ok(()), |socket| socket::send_at_once(socket))
     }
 
-    /// After so much silence asks whether the peer is there, in intervals of the second time, and
-    /// gives it up after so many questions without an answer (SO_KEEPALIVE).
+    /// Probes the peer after so much silence, in intervals of the second time, and gives the
+    /// connection up after so many unanswered probes (SO_KEEPALIVE).
     ///
     /// # Errors
-    /// When it is no TCP socket.
+    /// If the connection is no TCP socket.
     pub fn keep_alive(&self, times: (Duration, Duration, u32)) -> Result<()> {
         self.kernel().map_or(Ok(()), |socket| socket::keep_alive(socket, times))
     }
 
-    /// Says that nothing more will be sent.
+    /// Sends nothing more; the peer reads an end of the stream.
     pub fn shut_writing(&self) {
         match &self.0 {
             Kernel(socket) => socket::shut_writing(socket),
@@ -146,7 +146,7 @@ impl Stream {
         }
     }
 
-    /// Nothing more passes either way: what waits on it ends.
+    /// Stops both directions: pending reads and writes end.
     pub fn shut(&self) {
         match &self.0 {
             Kernel(socket) => socket::shut(socket),
@@ -154,8 +154,8 @@ impl Stream {
         }
     }
 
-    /// The connection is over at once, and its peer sees a reset: nothing that was to be sent is
-    /// kept (connecting to nowhere).
+    /// Ends the connection at once: unsent bytes are dropped and the peer sees a reset (by
+    /// connecting to AF_UNSPEC).
     pub fn abort(&self) {
         match &self.0 {
             Kernel(socket) => socket::abort(socket),
@@ -163,7 +163,7 @@ impl Stream {
         }
     }
 
-    /// What is still to be sent when it is closed is not sent: its peer sees a reset (SO_LINGER of
+    /// Drops unsent bytes when the connection is closed; its peer then sees a reset (SO_LINGER of
     /// 0).
     pub fn forget_unsent(&self) {
         match &self.0 {
@@ -175,7 +175,7 @@ impl Stream {
     /// The address of this end.
     ///
     /// # Errors
-    /// When it is no socket of the Internet.
+    /// If the connection is no Internet socket.
     pub fn local_address(&self) -> Result<SocketAddr> {
         match &self.0 {
             Kernel(socket) => socket::local_address(socket),
@@ -186,7 +186,7 @@ impl Stream {
     /// The address of the other end.
     ///
     /// # Errors
-    /// When it is no socket of the Internet, or the other end is gone.
+    /// If the connection is no Internet socket, or the other end is gone.
     pub fn peer_address(&self) -> Result<SocketAddr> {
         match &self.0 {
             Kernel(socket) => socket::peer_address(socket),
@@ -194,11 +194,11 @@ impl Stream {
         }
     }
 
-    /// Bytes that the peer's system has taken since the connection began (TCP_INFO,
+    /// Bytes that the peer's system has acknowledged since the connection began (TCP_INFO,
     /// `tcpi_bytes_acked`).
     ///
     /// # Errors
-    /// When it is no TCP socket.
+    /// If the connection is no TCP socket.
     pub fn acknowledged_bytes(&self) -> Result<u64> {
         match &self.0 {
             Kernel(socket) => socket::acknowledged_bytes(socket),
@@ -206,10 +206,10 @@ impl Stream {
         }
     }
 
-    /// How long [`Stream::read`] waits at most (`None`: for ever).
+    /// Sets how long [`Stream::read`] waits at most (`None`: for ever).
     ///
     /// # Errors
-    /// When it is no socket, or the time is 0.
+    /// If the connection is no socket, or the time is 0.
     pub fn wait_to_read(&self, patience: Option<Duration>) -> io::Result<()> {
         match &self.0 {
             Kernel(socket) => socket::set_patience(socket, Timeout::Recv, patience),
@@ -220,7 +220,8 @@ impl Stream {
         }
     }
 
-    /// How long [`Stream::write_all`] waits at most (`None`: for ever).
+    /// Sets how long [`Stream::write_all`] waits at most (`None`: for ever); a simulated one always
+    /// waits.
     ///
     /// # Errors
     /// As [`Stream::wait_to_read`].
@@ -232,7 +233,7 @@ impl Stream {
     /// Waits for bytes; 0 when the peer has sent its last.
     ///
     /// # Errors
-    /// `WouldBlock` when nothing has come in time, and what else a socket may say.
+    /// `WouldBlock` after a timeout, and the errors of recv(2).
     pub fn read(&self, into: &mut [u8]) -> io::Result<usize> {
         match &self.0 {
             Kernel(socket) => socket::read(socket, into),
@@ -240,10 +241,10 @@ impl Stream {
         }
     }
 
-    /// Sends all of it.
+    /// Sends all of `bytes`.
     ///
     /// # Errors
-    /// As a socket's.
+    /// As send(2).
     pub fn write_all(&self, bytes: &[u8]) -> io::Result<()> {
         match &self.0 {
             Kernel(socket) => socket::write_all(socket, bytes),
@@ -251,8 +252,8 @@ impl Stream {
         }
     }
 
-    /// Waits until there is something to read, or somebody has used the waker, or so long (`None`:
-    /// for ever); which of both is so.
+    /// Waits until there are bytes to read, or the waker was used, or `timeout` has passed (`None`:
+    /// for ever). Returns whether each of the first two holds.
     ///
     /// # Errors
     /// Never in practice.
@@ -285,7 +286,7 @@ impl fmt::Debug for Stream {
     }
 }
 
-/// Where connections come. Clones are the same.
+/// A listener for connections. Clones are the same listener.
 #[derive(Clone)]
 pub struct Listener(Place);
 
@@ -295,23 +296,23 @@ enum Place {
     Simulated(Arc<dyn SimulatedListener>),
 }
 
-/// Where connections of a simulation come.
+/// A listener of a simulation.
 pub trait SimulatedListener: Send + Sync {
-    /// Which it is, among all there.
+    /// Its number in the simulation.
     fn number(&self) -> u64;
 
-    /// No more come.
+    /// Stops listening.
     fn shut(&self);
 }
 
 impl Listener {
-    /// Where connections of a simulation come.
+    /// A listener of a simulation.
     #[must_use]
     pub fn simulated(listener: Arc<dyn SimulatedListener>) -> Self {
         Self(Place::Simulated(listener))
     }
 
-    /// Its number in a simulation; `None` for the kernel's.
+    /// Its number in a simulation; `None` for a socket of the kernel.
     #[must_use]
     pub fn simulated_number(&self) -> Option<u64> {
         match &self.0 {
@@ -320,6 +321,7 @@ impl Listener {
         }
     }
 
+    /// The socket of the kernel; `None` in a simulation.
     pub(crate) const fn kernel(&self) -> Option<&Arc<OwnedFd>> {
         match &self.0 {
             Place::Kernel(socket) => Some(socket),
@@ -327,7 +329,7 @@ impl Listener {
         }
     }
 
-    /// No more connections come: accepting fails.
+    /// Stops listening: pending accepts fail.
     pub fn shut(&self) {
         match &self.0 {
             Place::Kernel(socket) => socket::shut(socket),

@@ -1,7 +1,7 @@
-//! Swap space, and the compressed memory disks (zram) to have it on.
+//! Swap space, and compressed memory disks (zram) for it.
 //!
-//! Everything here needs root and changes the whole host until it is undone; who calls it keeps a
-//! record of what is to be undone.
+//! All of this needs root and changes the whole host until it is undone; the caller records what is
+//! to be undone.
 
 use std::ffi::CString;
 use std::fs;
@@ -16,15 +16,16 @@ use crate::{Error, Result};
 const CONTROL: &str = "/sys/class/zram-control";
 const PAGE: usize = 4096;
 
-/// Major number of a device, as the kernel keeps it inside: `major << 20 | minor`.
+/// Shift of the major number in a device number of the kernel: `major << 20
+/// minor`.
 const MAJOR_SHIFT: u32 = 20;
 
-/// A compressed memory disk, by its number: `/dev/zram3`.
+/// A compressed memory disk, by number: `/dev/zram3`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Zram(pub u32);
 
 impl Zram {
-    /// Numbers of all there are, in order.
+    /// The numbers of all zram disks, in order.
     ///
     /// # Errors
     /// When the kernel does not show its block devices.
@@ -38,7 +39,7 @@ impl Zram {
         Ok(numbers)
     }
 
-    /// Makes a new one, of no size.
+    /// Adds a disk, without a size.
     ///
     /// # Errors
     /// When the kernel has no zram, or the caller is not root.
@@ -49,15 +50,15 @@ impl Zram {
         number.map(Self).during("add a zram device")
     }
 
-    /// Gives it a size in bytes.
+    /// Sets the size of the disk, in bytes.
     ///
     /// # Errors
-    /// When it has one already, or the kernel has no memory for its table.
+    /// If it has a size already, or the kernel has no memory for its table.
     pub fn resize(self, bytes: u64) -> Result<()> {
         fs::write(self.attribute("disksize"), bytes.to_string()).during("size a zram device")
     }
 
-    /// Its size in bytes; 0 for one that is not in use.
+    /// The size of the disk in bytes; 0 for one that is not in use.
     #[must_use]
     pub fn size(self) -> u64 {
         let text = fs::read_to_string(self.attribute("disksize")).unwrap_or_default();
@@ -72,7 +73,7 @@ impl Zram {
         chosen.to_owned()
     }
 
-    /// Has it compress by `algorithm`. Only before it has a size.
+    /// Sets the compression algorithm, which is possible only before the size is set.
     ///
     /// # Errors
     /// When the kernel does not know the algorithm.
@@ -80,49 +81,51 @@ impl Zram {
         fs::write(self.attribute("comp_algorithm"), algorithm).during("set up a zram device")
     }
 
-    /// Frees its memory; it has no size afterwards.
+    /// Frees the memory of the disk, which has no size afterwards.
     ///
     /// # Errors
-    /// When it is in use.
+    /// If the disk is in use.
     pub fn reset(self) -> Result<()> {
         fs::write(self.attribute("reset"), "1").during("reset a zram device")
     }
 
-    /// Removes it.
+    /// Removes the disk.
     ///
     /// # Errors
-    /// When it is in use.
+    /// If the disk is in use.
     pub fn remove(self) -> Result<()> {
         let path = Path::new(CONTROL).join("hot_remove");
         fs::write(path, self.0.to_string()).during("remove a zram device")
     }
 
-    /// Whether it is there.
+    /// Whether the disk exists.
     #[must_use]
     pub fn exists(self) -> bool {
         self.directory().exists()
     }
 
-    /// Its device file.
+    /// The device file of the disk.
     #[must_use]
     pub fn path(self) -> PathBuf {
         PathBuf::from(format!("/dev/zram{}", self.0))
     }
 
-    /// Its device number as the kernel has it inside.
+    /// The device number in the kernel's internal form.
     ///
     /// # Errors
-    /// When its device file is not there.
+    /// If there is no device file.
     pub fn device(self) -> Result<u32> {
         let number = fs::metadata(self.path()).during("look at a zram device")?.rdev();
         let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
         Ok(major << MAJOR_SHIFT | minor)
     }
 
+    /// The directory of the disk in sysfs.
     fn directory(self) -> PathBuf {
         PathBuf::from(format!("/sys/block/zram{}", self.0))
     }
 
+    /// The path of a sysfs attribute.
     fn attribute(self, name: &str) -> PathBuf {
         self.directory().join(name)
     }
@@ -131,14 +134,14 @@ impl Zram {
 /// Writes the header that makes a device of `bytes` swap space (`mkswap`, version 1).
 ///
 /// # Errors
-/// When it cannot be written.
+/// If the device cannot be written to.
 pub fn format(path: &Path, bytes: u64) -> Result<()> {
     let device = fs::File::options().write(true).open(path).during("open the swap device")?;
     device.write_all_at(&header(bytes), 0).during("format the swap device")
 }
 
-// union swap_header of the kernel: 1024 bytes for a boot loader, version, number of the last
-// page, number of bad pages; the signature ends the page.
+// The header page. `union swap_header` of the kernel: 1024 bytes for a boot loader, version, number
+// of the last page, number of bad pages; the signature ends the page.
 fn header(bytes: u64) -> Vec<u8> {
     const SIGNATURE: &[u8] = b"SWAPSPACE2";
     let last = u32::try_from((bytes / PAGE as u64).saturating_sub(1)).unwrap_or(u32::MAX);
@@ -149,10 +152,10 @@ fn header(bytes: u64) -> Vec<u8> {
     page
 }
 
-/// Has the kernel use the device as swap space, before all others.
+/// Makes the kernel use the device as swap space, with the highest priority.
 ///
 /// # Errors
-/// When it is not formatted, in use already, or the caller is not root.
+/// If the device is not formatted, in use already, or the caller is not root.
 #[expect(unsafe_code, reason = "swapon has no safe wrapper")]
 pub fn on(path: &Path) -> Result<()> {
     const PREFER: i32 = 0x8000;
@@ -163,10 +166,10 @@ pub fn on(path: &Path) -> Result<()> {
     check("swap to a device", result.into()).map(|_zero| ())
 }
 
-/// Has the kernel no longer use the device; what is on it comes back to memory.
+/// Makes the kernel stop using the device as swap space; its pages return to memory.
 ///
 /// # Errors
-/// When it is not in use, or there is no memory for what is on it.
+/// If the device is not in use, or there is no memory for its pages.
 #[expect(unsafe_code, reason = "swapoff has no safe wrapper")]
 pub fn off(path: &Path) -> Result<()> {
     let path = c_path(path)?;
@@ -185,6 +188,7 @@ pub fn is_on(path: &Path) -> bool {
     names.any(|name| name == path)
 }
 
+/// A path as a C string.
 fn c_path(path: &Path) -> Result<CString> {
     let invalid = |_zero_inside| Error::new("name a device", rustix::io::Errno::INVAL);
     CString::new(path.as_os_str().as_bytes()).map_err(invalid)

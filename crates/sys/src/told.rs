@@ -1,6 +1,6 @@
-//! What the kernel tells of processes and of the machine in files of `/proc`.
+//! What `/proc` reports of processes and of the machine.
 
-/// The children of a process.
+/// The children of process `pid`; none if it is gone.
 #[must_use]
 pub fn children(pid: u32) -> Vec<u32> {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
@@ -10,7 +10,7 @@ pub fn children(pid: u32) -> Vec<u32> {
     listed.flat_map(numbers).collect()
 }
 
-/// Bytes of memory by a field of /proc/meminfo; 4 GiB if it does not say.
+/// A field of /proc/meminfo in bytes; 4 GiB if it cannot be read.
 #[must_use]
 pub fn memory_bytes(field: &str) -> u64 {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();

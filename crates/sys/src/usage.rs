@@ -1,4 +1,4 @@
-//! What threads and processes have used of the processors.
+//! Resource usage of threads and processes.
 
 use std::fs;
 
@@ -7,37 +7,37 @@ use rustix::io::Errno;
 use crate::error::During;
 use crate::{Error, Result};
 
-/// Since it began.
+/// Usage of a thread or process since it began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
     /// Processor time outside the kernel.
     pub user_ns: u64,
     /// Processor time in the kernel.
     pub system_ns: u64,
-    /// Times it gave a processor up, to wait for something.
+    /// Times that it gave a processor up, to wait.
     pub voluntary_switches: u64,
-    /// Times a processor was taken from it.
+    /// Times that it was preempted.
     pub involuntary_switches: u64,
-    /// Page faults without reading.
+    /// Page faults without I/O.
     pub minor_faults: u64,
-    /// Page faults that had to read.
+    /// Page faults with I/O.
     pub major_faults: u64,
 }
 
 impl Usage {
-    /// In and outside the kernel.
+    /// Processor time in and outside the kernel, in nanoseconds.
     #[must_use]
     pub const fn processor_ns(&self) -> u64 {
         self.user_ns + self.system_ns
     }
 
-    /// Both kinds.
+    /// Voluntary and involuntary switches.
     #[must_use]
     pub const fn switches(&self) -> u64 {
         self.voluntary_switches + self.involuntary_switches
     }
 
-    /// What was used after `earlier`.
+    /// The usage since `earlier`.
     #[must_use]
     pub const fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -52,7 +52,7 @@ impl Usage {
         }
     }
 
-    /// What both have used.
+    /// The sum of both.
     #[must_use]
     pub const fn plus(&self, other: &Self) -> Self {
         Self {
@@ -66,29 +66,30 @@ impl Usage {
     }
 }
 
-/// Of the calling thread.
+/// The usage of the calling thread.
 #[must_use]
 pub fn of_thread() -> Usage {
     own(libc::RUSAGE_THREAD)
 }
 
-/// Of the calling process, with the threads that the kernel has for it (those of io_uring).
+/// The usage of the calling process, including the kernel's threads for it (those of io_uring).
 #[must_use]
 pub fn of_this_process() -> Usage {
     own(libc::RUSAGE_SELF)
 }
 
-/// Of the calling process and of its children that have ended and were waited for, with theirs.
+/// The usage of the calling process and of its children that have ended and were waited for, with
+/// theirs.
 #[must_use]
 pub fn of_this_process_and_children() -> Usage {
     own(libc::RUSAGE_SELF).plus(&own(libc::RUSAGE_CHILDREN))
 }
 
-/// Of any process. Processor time as a whole is exact; its parts and the page faults are the
-/// kernel's, in steps of 10 ms and 1; switches are those of threads that are still there.
+/// The usage of any process. The sum of its processor times is exact; the parts are the kernel's,
+/// in steps of 10 ms; switches are those of threads that still run.
 ///
 /// # Errors
-/// When it is gone.
+/// If the process is gone.
 pub fn of_process(pid: u32) -> Result<Usage> {
     let read = |file: &str| fs::read_to_string(format!("/proc/{pid}/{file}"));
     let stat = read("stat").map_err(|source| Error::new("look at a process", source))?;
@@ -106,25 +107,25 @@ pub fn of_process(pid: u32) -> Result<Usage> {
     })
 }
 
-/// How long the calling thread has been ready to run without a processor, in nanoseconds; `None`
-/// where the kernel does not tell (`CONFIG_SCHED_INFO`).
+/// How long the calling thread has been ready without a processor, in nanoseconds; `None` if the
+/// kernel does not record that (`CONFIG_SCHED_INFO`).
 #[must_use]
 pub fn waited_ns() -> Option<u64> {
     let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// The name of a process, as the kernel has it: 15 bytes at most; empty if it is gone.
+/// The name of a process, as the kernel has it: at most 15 bytes; empty if it is gone.
 #[must_use]
 pub fn name_of(pid: u32) -> String {
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     name.trim_end().to_owned()
 }
 
-/// Processor time in /proc is counted in these (USER_HZ is 100 wherever Linux runs programs).
+/// A tick, the unit of processor time in /proc (USER_HZ is 100 wherever Linux runs programs).
 const TICK_NS: u64 = 10_000_000;
 
-/// What is wanted of /proc/PID/stat.
+/// The fields of /proc/PID/stat that are used.
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
     minor_faults: u64,
@@ -133,6 +134,7 @@ struct Stat {
 }
 
 impl Stat {
+    /// Parses the text of /proc/PID/stat; `None` if it has another form.
     fn parse(text: &str) -> Option<Self> {
         // A name may have spaces and brackets in it. What follows it begins with field 3
         // (proc_pid_stat(5)): minflt is 10, majflt 12, utime 14.
@@ -143,7 +145,7 @@ impl Stat {
     }
 }
 
-// Of the threads that are there.
+// Voluntary and involuntary switches of the threads that still run.
 fn switches(pid: u32) -> (u64, u64) {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let mut sums = (0, 0);
@@ -156,11 +158,13 @@ fn switches(pid: u32) -> (u64, u64) {
     sums
 }
 
+/// The number in a field of /proc/PID/status; 0 if there is none.
 fn field(status: &str, name: &str) -> u64 {
     let value = status.lines().find_map(|line| line.strip_prefix(name));
     value.and_then(|value| value.trim().parse().ok()).unwrap_or(0)
 }
 
+/// Processor time of a process, in nanoseconds.
 #[expect(unsafe_code, reason = "clocks of other processes have no safe wrapper")]
 fn processor_ns(pid: u32) -> Result<u64> {
     let pid = libc::pid_t::try_from(pid).unwrap_or(libc::pid_t::MAX);
@@ -179,6 +183,7 @@ fn processor_ns(pid: u32) -> Result<u64> {
     Ok(unsigned(time.tv_sec) * 1_000_000_000 + unsigned(time.tv_nsec))
 }
 
+/// The usage that getrusage(2) reports for `who`.
 #[expect(unsafe_code, reason = "getrusage has no safe wrapper")]
 fn own(who: libc::c_int) -> Usage {
     // SAFETY: all-zero is a valid value of it.

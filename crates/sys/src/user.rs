@@ -1,4 +1,4 @@
-//! Another user for this process, from whom there is no way back.
+//! Changing this process to another user, for good.
 
 use nix::unistd::{self, Gid, Group, Uid};
 use rustix::thread::{
@@ -9,41 +9,41 @@ use rustix::thread::{
 
 use crate::error::{During, Error, Result};
 
-/// See the module's description.
+/// A user without root's rights, for this process to become.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct User {
     name: String,
     user: Uid,
     group: Gid,
-    /// All of its groups.
+    /// All groups of the user.
     groups: Vec<Gid>,
 }
 
-/// Why a text is no user.
+/// Why a text is no such user.
 #[derive(Debug, thiserror::Error)]
 pub enum UserError {
-    /// The system does not know it.
+    /// The system has no such user.
     #[error("there is no user {0:?}; getent passwd lists those there are")]
     Unknown(String),
-    /// The system does not know it.
+    /// The system has no such group.
     #[error("there is no group {0:?}; getent group lists those there are")]
     UnknownGroup(String),
-    /// A number without a name, of which no group is known.
+    /// A number without a name, so that its group is not known.
     #[error("user {0} has no name and so no group; write USER:GROUP")]
     NoGroup(u32),
-    /// Nothing would be given up.
+    /// Root would give nothing up.
     #[error("{0:?} is root, who may do everything; name another user")]
     Root(String),
-    /// The system did not say.
+    /// The system refused to answer.
     #[error(transparent)]
     System(#[from] Error),
 }
 
 impl User {
-    /// Looks for `NAME[:GROUP]`; both may be numbers.
+    /// Looks up `NAME[:GROUP]`; both may be numbers.
     ///
     /// # Errors
-    /// When there is no such user or group, or it is root.
+    /// If there is no such user or group, or the user is root.
     pub fn find(text: &str) -> std::result::Result<Self, UserError> {
         let (name, group) = text.split_once(':').map_or((text, None), |(n, g)| (n, Some(g)));
         let known = unistd::User::from_name(name).during("look for a user")?;
@@ -70,20 +70,20 @@ impl User {
         Ok(Self { name, user, group, groups })
     }
 
-    /// What it is called.
+    /// The name of the user.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Makes this process that user's, without any capability, and without a way to get more
-    /// rights by executing something.
+    /// Makes this process the user's, without any capability, and without a way to gain rights by
+    /// executing a program.
     ///
-    /// Capabilities belong to threads: so this is done while there is one, and those to come have
-    /// what it has.
+    /// Capabilities belong to threads: so this must be done while there is one thread, whose rights
+    /// those to come inherit.
     ///
     /// # Errors
-    /// When there are more threads, or this process may not change users.
+    /// If there are more threads, or this process may not change users.
     pub fn assume(&self) -> Result<()> {
         let threads = std::fs::read_dir("/proc/self/task").during("count threads")?.count();
         if threads != 1 {
@@ -105,16 +105,17 @@ impl User {
         set_no_new_privs(true).during("give up new privileges")
     }
 
+    /// Whether this process is the user's already.
     fn is_own(&self) -> bool {
         let own = [unistd::getuid(), unistd::geteuid()];
         own == [self.user; 2] && unistd::getegid() == self.group
     }
 }
 
-// Whoever does not have them cannot get them by executing a file, either.
+// Drops all capabilities from the bounding set, so that executing a file cannot grant them.
 fn give_up_bounding() -> Result<()> {
     let all = (0..u64::BITS).map(|bit| CapabilitySet::from_bits_retain(1 << bit));
-    // The kernel does not know the first that is beyond its last.
+    // The kernel refuses the first number beyond its last capability.
     for one in all {
         match capability_is_in_bounding_set(one) {
             Ok(true) => remove_capability_from_bounding_set(one).during("give up capabilities")?,
@@ -125,6 +126,7 @@ fn give_up_bounding() -> Result<()> {
     Ok(())
 }
 
+/// The group of a name or a number.
 fn group_of(text: &str) -> std::result::Result<Gid, UserError> {
     let known = Group::from_name(text).during("look for a group")?;
     let number = || text.parse::<u32>().ok().map(Gid::from_raw);
@@ -134,7 +136,7 @@ fn group_of(text: &str) -> std::result::Result<Gid, UserError> {
         .ok_or_else(|| UserError::UnknownGroup(text.to_owned()))
 }
 
-/// Whether the process's user may make files in a directory.
+/// Whether the process's user may create files in a directory.
 #[must_use]
 pub fn may_write_in(directory: &std::path::Path) -> bool {
     use rustix::fs::Access;

@@ -1,4 +1,4 @@
-//! The few operations of userfaultfd(2) that afar needs, on a descriptor that belongs to another
+//! The operations of userfaultfd(2) that afar needs, on a descriptor that belongs to another
 //! process.
 //!
 //! All of them act on the address space of the process that created the descriptor.
@@ -35,10 +35,10 @@ pub const FEATURES_WRITES: u64 = 1 | 1 << 12 | 1 << 13 | WP_ASYNC;
 /// Which accesses a registered range reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Watch {
-    /// None; the kernel only keeps track of writes (write-protect, asynchronous).
+    /// No access; the kernel only records writes (write-protect, asynchronous).
     Writes,
-    /// Pages that are missing, and pages that exist but are not mapped; writes are kept track of
-    /// too.
+    /// Faults on pages that are missing, and on pages that exist but are not mapped; writes are
+    /// recorded, too.
     Faults,
 }
 
@@ -47,15 +47,15 @@ pub enum Watch {
 pub struct Fault {
     /// The address that was touched.
     pub address: u64,
-    /// It was a write.
+    /// Whether it was a write.
     pub write: bool,
-    /// The page exists and only needs to be mapped.
+    /// Whether the page exists and only needs to be mapped.
     pub minor: bool,
     /// The thread that waits.
     pub tid: u32,
 }
 
-/// The kernel notes a write to a protected page and lets it go on (since Linux 6.7).
+/// The kernel records a write to a protected page and lets it proceed (since Linux 6.7).
 const WP_ASYNC: u64 = 1 << 15;
 
 /// A userfaultfd of another process.
@@ -66,17 +66,17 @@ pub struct Userfault {
 }
 
 impl Userfault {
-    /// Wraps a descriptor whose `features` (as of `UFFDIO_API`) were agreed on by its creator.
+    /// Wraps a descriptor whose `features` (as of `UFFDIO_API`) its creator has agreed on.
     #[must_use]
     pub const fn new(fd: OwnedFd, features: u64) -> Self {
         Self { fd, features }
     }
 
-    /// Opens one for this process's own memory. The device, whose permissions an administrator can
-    /// set, comes first; then the system call.
+    /// Opens a userfaultfd for this process's own memory: by the device, whose permissions an
+    /// administrator can set, or else by the system call.
     ///
     /// # Errors
-    /// When this process may do neither (`EPERM`, `EACCES`), or the kernel does not have all of
+    /// If this process may do neither (`EPERM`, `EACCES`), or the kernel does not have all of
     /// `features` (`EINVAL`).
     #[expect(unsafe_code, reason = "userfaultfd has no safe wrapper")]
     pub fn open(features: u64) -> Result<Self> {
@@ -105,15 +105,14 @@ impl Userfault {
         Ok(Self { fd, features })
     }
 
-    /// Whether a write to a page of [`Userfault::write_protect`] goes on by itself. Where it does
-    /// not (before Linux 6.7), the writing thread waits until somebody answers it, so nothing may
-    /// be protected.
+    /// Whether a write to a page of [`Userfault::write_protect`] proceeds by itself. If not (before
+    /// Linux 6.7), the writing thread waits for an answer, so nothing may be protected.
     #[must_use]
     pub const fn tracks_writes(&self) -> bool {
         self.features & WP_ASYNC != 0
     }
 
-    /// Watches `bytes` from `address`.
+    /// Registers `bytes` bytes from `address` on to be watched.
     ///
     /// # Errors
     /// When the range is not mapped from a memory file, or the process is gone.
@@ -126,21 +125,21 @@ impl Userfault {
         self.ioctl("watch a range of the program", REGISTER, &mut request)
     }
 
-    /// Watches `bytes` from `address` no longer, and wakes those who wait there. Write-protection
-    /// is lifted.
+    /// Stops watching `bytes` bytes from `address` on, lifts their write-protection, and wakes the
+    /// threads that wait there.
     ///
     /// The kernel wakes before it changes the range (seen on Linux 6.18). A thread that faults at
-    /// that moment would wait for ever, so those who wait are woken again.
+    /// that moment would wait for ever, so waiters are woken again.
     ///
     /// # Errors
-    /// When nothing of the range is mapped, or the process is gone.
+    /// If nothing of the range is mapped, or the process is gone.
     pub fn unregister(&self, address: u64, bytes: u64) -> Result<()> {
         let mut range = [address, bytes];
         self.ioctl("stop watching a range of the program", UNREGISTER, &mut range)?;
         self.wake(address, bytes)
     }
 
-    /// Wakes those who wait for pages of a range: they touch them again.
+    /// Wakes the threads that wait for pages of a range: they touch the pages again.
     ///
     /// # Errors
     /// When the process is gone.
@@ -149,7 +148,7 @@ impl Userfault {
         self.ioctl("wake the program", WAKE, &mut range)
     }
 
-    /// Write-protects a range, so that the next write to each page is noticed. Only where
+    /// Write-protects a range, so that the next write to each page is recorded. Only where
     /// [`Userfault::tracks_writes`].
     ///
     /// # Errors
@@ -159,8 +158,8 @@ impl Userfault {
         self.ioctl("write-protect a range of the program", WRITEPROTECT, &mut request)
     }
 
-    /// Maps a page that exists and wakes those who wait for it. A page that is mapped already is no
-    /// error.
+    /// Maps existing pages and wakes the threads that wait for them. A page that is mapped already
+    /// is no error.
     ///
     /// # Errors
     /// When the page does not exist (`EFAULT`) or the process is gone (`ESRCH`).
@@ -169,7 +168,7 @@ impl Userfault {
         self.resolve("map a page of the program", CONTINUE, &mut request)
     }
 
-    /// As [`map`](Self::map), write-protected: the next write is noticed. Only where
+    /// As [`map`](Self::map), write-protected: the next write is recorded. Only where
     /// [`Userfault::tracks_writes`].
     ///
     /// # Errors
@@ -180,8 +179,7 @@ impl Userfault {
         self.resolve("map a page of the program", CONTINUE, &mut request)
     }
 
-    /// As [`map`](Self::map) for many pages, those left out that are mapped already or do not
-    /// exist.
+    /// As [`map`](Self::map) for many pages; skips those that are mapped already or do not exist.
     ///
     /// # Errors
     /// When the range is not watched, or the process is gone.
@@ -194,7 +192,8 @@ impl Userfault {
             match self.ioctl("map pages of the program", CONTINUE, &mut request) {
                 Ok(()) => at = end,
                 Err(error) => match error.errno() {
-                    // It has mapped so many bytes before it came upon a page that it could not.
+                    // The kernel has mapped so many bytes before the first page that it could not
+                    // map.
                     Some(libc::EAGAIN) if request[3].cast_signed() > 0 => at += request[3],
                     Some(libc::EAGAIN | libc::EEXIST | libc::EFAULT) => at += PAGE,
                     _ => return Err(error),
@@ -204,8 +203,8 @@ impl Userfault {
         Ok(())
     }
 
-    /// Creates a page of zeros and wakes those who wait for it. A page that exists already is no
-    /// error.
+    /// Creates pages of zeros and wakes the threads that wait for them. A page that exists already
+    /// is no error.
     ///
     /// # Errors
     /// When memory runs out or the process is gone (`ESRCH`).
@@ -214,8 +213,8 @@ impl Userfault {
         self.resolve("create a page of the program", ZEROPAGE, &mut request)
     }
 
-    /// Creates a page with these contents, maps it, and wakes those who wait for it, in one step:
-    /// nobody sees a part of it.
+    /// Creates a page with `contents`, maps it, and wakes the threads that wait for it, atomically:
+    /// no thread sees a part of it.
     ///
     /// # Errors
     /// When there is a page already (`EEXIST`), which stays as it is; when nothing is watched
@@ -226,7 +225,7 @@ impl Userfault {
         self.ioctl("create a page of the program", COPY, &mut request)
     }
 
-    /// Takes the next fault that waits.
+    /// Reads the next fault; `None` if none waits.
     #[must_use]
     pub fn next(&self) -> Option<Fault> {
         let mut message = [0_u8; 32];
@@ -244,6 +243,7 @@ impl Userfault {
         })
     }
 
+    /// Makes a request that resolves faults. If the page exists already, the waiters are woken.
     fn resolve(
         &self,
         operation: &'static str,
@@ -256,6 +256,7 @@ impl Userfault {
         }
     }
 
+    /// Makes a request to the descriptor; `operation` names it in errors.
     #[expect(unsafe_code, reason = "the userfaultfd ioctls have no safe wrapper")]
     fn ioctl(
         &self,

@@ -1,7 +1,7 @@
-//! What threads of a target or a disk are among: this machine, or a simulation.
+//! The surroundings of a target's or a disk's threads: this machine, or a simulation.
 //!
-//! Whoever waits, does so by a [`World`], by a [`Ring`] or by a [`Stream`] of it. So a simulation
-//! knows when nobody can go on, and lets its time pass.
+//! Threads wait only by a [`World`], or by a [`Ring`] or a [`Stream`] of it. So a simulation knows
+//! when no thread can run, and advances its time.
 
 use std::fmt;
 use std::io;
@@ -17,7 +17,7 @@ use crate::ring::Ring;
 use crate::stream::{Listener, Stream};
 use crate::{Error, Result};
 
-/// See the module's description.
+/// A machine or a simulation.
 pub trait World: Send + Sync + fmt::Debug {
     /// The time, in nanoseconds.
     fn now_ns(&self) -> u64;
@@ -31,46 +31,46 @@ pub trait World: Send + Sync + fmt::Debug {
     /// Starts a thread.
     ///
     /// # Errors
-    /// When there are no more.
+    /// If no more threads can be started.
     fn start(&self, name: String, work: Work) -> Result<Thread>;
 
     /// As [`Stream::connect`].
     ///
     /// # Errors
-    /// As that.
+    /// As [`Stream::connect`].
     fn dial(&self, address: &str, patience: Duration) -> io::Result<Stream>;
 
-    /// Listens at an address; where that is.
+    /// Listens at `address`. Returns the listener and its address, whose port may have been chosen.
     ///
     /// # Errors
-    /// When it is taken, or none of this world's.
+    /// If the address is taken, or not of this world.
     fn listen(&self, address: SocketAddr) -> io::Result<(Listener, SocketAddr)>;
 
-    /// Waits until somebody has used the waker, or until a time (`None`: for ever); whether
-    /// somebody has.
+    /// Waits until the waker is used, or until `until_ns` (`None`: for ever). Returns whether it
+    /// was used.
     ///
     /// # Errors
     /// Never in practice.
     fn wait(&self, waker: &Waker, until_ns: Option<u64>) -> Result<bool>;
 }
 
-/// What a thread does.
+/// The function of a thread.
 pub type Work = Box<dyn FnOnce() + Send>;
 
 /// A thread that has been started.
 pub struct Thread(Box<dyn FnOnce() -> std::thread::Result<()> + Send + Sync>);
 
 impl Thread {
-    /// One that is waited for in this way.
+    /// A thread whose end `join` waits for.
     #[must_use]
     pub fn new(join: Box<dyn FnOnce() -> std::thread::Result<()> + Send + Sync>) -> Self {
         Self(join)
     }
 
-    /// Waits for its end.
+    /// Waits for the thread's end.
     ///
     /// # Errors
-    /// What it panicked with.
+    /// The value that it panicked with.
     pub fn join(self) -> std::thread::Result<()> {
         (self.0)()
     }
@@ -82,7 +82,7 @@ impl fmt::Debug for Thread {
     }
 }
 
-/// A way for messages to one thread, which waits for them as its world does.
+/// A channel for messages to one thread, which waits for them by its world.
 ///
 /// # Errors
 /// When the kernel is out of descriptors.
@@ -97,7 +97,7 @@ pub fn channel<T>() -> Result<(Sender<T>, Receiver<T>)> {
 #[derive(Debug)]
 pub struct Sender<T> {
     sender: mpsc::Sender<T>,
-    /// Dropped after the sender, so that whoever waits finds that there is none.
+    /// Dropped after the sender, so that a waiting receiver finds that there is no sender left.
     farewell: Arc<Farewell>,
 }
 
@@ -105,7 +105,7 @@ impl<T> Sender<T> {
     /// Sends a message.
     ///
     /// # Errors
-    /// The message, when nobody receives it.
+    /// The message, if the receiver was dropped.
     pub fn send(&self, message: T) -> std::result::Result<(), T> {
         self.sender.send(message).map_err(|mpsc::SendError(message)| message)?;
         self.farewell.0.wake();
@@ -127,7 +127,7 @@ pub struct Receiver<T> {
 }
 
 impl<T> Receiver<T> {
-    /// Waits for a message; `None` if nobody will send one.
+    /// Waits for a message; `None` once all senders were dropped.
     ///
     /// # Errors
     /// As [`World::wait`].
@@ -160,15 +160,15 @@ impl Drop for Farewell {
 pub struct Machine;
 
 impl Machine {
-    /// As a world.
+    /// This machine as a world.
     #[must_use]
     pub fn world() -> Arc<dyn World> {
         Arc::new(Self)
     }
 }
 
-/// How long another's address may still be taken, and the time between two tries: the kernel closes
-/// the sockets of a process that was killed a moment after its end.
+/// How long to retry an address that is taken, and the time between two tries: the kernel closes
+/// the sockets of a killed process a moment after its end.
 const REBIND: [Duration; 2] = [Duration::from_secs(1), Duration::from_millis(10)];
 
 impl World for Machine {
@@ -202,11 +202,11 @@ impl World for Machine {
     }
 }
 
-/// Listens at an address of this machine; where that is. One that is taken is asked for again for a
-/// second.
+/// Listens at an address of this machine. Returns the listener and its address. Retries for a
+/// second if the address is taken.
 ///
 /// # Errors
-/// When it stays taken, or is none of this machine's.
+/// If the address stays taken, or is none of this machine's.
 pub fn listen(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
     let [patience, pause] = REBIND;
     let until_ns = monotonic_ns() + u64::try_from(patience.as_nanos()).unwrap_or(0);

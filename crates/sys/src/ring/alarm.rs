@@ -1,24 +1,24 @@
-//! When the owner of a ring is woken although nothing has ended.
+//! The timer that wakes the owner of a ring without a completion.
 //!
 //! DESIGN NOTES
 //!
 //! * A timer for each wait is armed and disarmed thousands of times a second and hardly ever ends.
 //!   In a virtual machine, whose host has the real timer, that took 8 % of a target's time while it
 //!   answered one read at a time. So one timer stays armed from wait to wait. It is moved only if
-//!   somebody is to be woken sooner; whoever it wakes too soon waits again.
+//!   the ring's owner is to be woken sooner; an owner that is woken too soon waits again.
 
 use io_uring::{opcode, squeue, types};
 
-/// The user data of requests that nobody waits for.
+/// The user data of requests whose completions are ignored.
 pub(super) const UNHEARD: u64 = u64::MAX;
 /// The user data of the timer.
 pub(super) const ALARM: u64 = u64::MAX - 1;
 
 /// See the module's description.
 pub(super) struct Alarm {
-    /// When it ends, by the monotonic clock, if the kernel has it.
+    /// When the timer ends, by the monotonic clock; `None` if the kernel has no timer.
     armed_ns: Option<u64>,
-    /// The kernel reads it when it gets the request.
+    /// Boxed, since the kernel reads it when it takes the request.
     time: Box<types::Timespec>,
 }
 
@@ -27,7 +27,7 @@ impl Alarm {
         Self { armed_ns: None, time: Box::default() }
     }
 
-    /// What the kernel is to be asked so that the timer ends at `until_ns` or sooner.
+    /// The request that makes the timer end at `until_ns` or sooner; `None` if it does already.
     pub(super) fn request(&mut self, until_ns: u64) -> Option<squeue::Entry> {
         let armed_ns = self.armed_ns;
         if armed_ns.is_some_and(|armed| armed <= until_ns) {
@@ -39,7 +39,7 @@ impl Alarm {
         *self.time = types::Timespec::new().sec(seconds).nsec(rest);
         let by_clock = types::TimeoutFlags::ABS;
         let entry = if armed_ns.is_some() {
-            // If it has ended meanwhile the kernel says so, and the wait ends with that.
+            // If the timer has ended meanwhile, the update fails, and its completion ends the wait.
             let update = opcode::TimeoutUpdate::new(ALARM, &raw const *self.time);
             let entry = update.flags(by_clock).build().user_data(UNHEARD);
             entry.flags(squeue::Flags::SKIP_SUCCESS)
@@ -50,7 +50,7 @@ impl Alarm {
         Some(entry)
     }
 
-    /// It has ended.
+    /// Notes that the timer has ended.
     pub(super) const fn ended(&mut self) {
         self.armed_ns = None;
     }

@@ -1,14 +1,14 @@
-//! What a request brings when it has ended.
+//! Completions of requests.
 
 use std::io;
 
 use crate::block::Block;
 use crate::stream::Stream;
 
-/// Memory that a request needs, handed back with its completion.
+/// Memory that a request needs, returned with its completion.
 #[derive(Debug)]
 pub enum Held {
-    /// None.
+    /// No memory.
     Nothing,
     /// For sockets.
     Bytes(Vec<u8>),
@@ -21,20 +21,19 @@ pub enum Held {
 pub struct Completed {
     /// The caller's number.
     pub token: u64,
-    /// Bytes moved, where any were to be.
+    /// How many bytes were moved, for requests that move bytes.
     pub result: io::Result<u32>,
-    /// What it was given; with its last completion, if there are several.
+    /// The memory that the request was given; with its last completion, if there are several.
     pub held: Held,
-    /// The connection that was accepted.
+    /// The accepted connection, for [`accept`](super::Ring::accept).
     pub accepted: Option<Stream>,
-    /// The request goes on.
+    /// Further completions of the request will follow.
     pub has_more: bool,
-    /// For [`send_in_place`](super::Ring::send_in_place): nothing has happened but that the memory
-    /// is free again.
+    /// For [`send_in_place`](super::Ring::send_in_place): the completion only returns the memory.
     pub is_notice: bool,
 }
 
-/// As the kernel counts bytes of one request.
+/// A length as the kernel counts it.
 pub(super) fn length_of(count: usize) -> u32 {
     u32::try_from(count).expect("a request moves less than 4 GiB")
 }

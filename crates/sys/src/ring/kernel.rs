@@ -2,8 +2,8 @@
 //!
 //! Invariants:
 //! - The ring owns the memory and a handle on the file of every request that the kernel has.
-//! - It is not dropped before the kernel has let go of all of that.
-//! - A message that the thread sends or receives itself ends like any other: it is taken.
+//! - It is not dropped before the kernel has released all of these.
+//! - A message that the thread itself sends or receives completes as any other: by `take_ended`.
 
 use std::io;
 use std::ops::Range;
@@ -22,7 +22,7 @@ use super::completed::{Completed, Held, length_of};
 use super::direct::{Direct, Receive};
 use super::simulated::Stretch;
 
-/// What the kernel has of a request.
+/// A request that the kernel has.
 struct InFlight {
     token: u64,
     held: Held,
@@ -31,20 +31,21 @@ struct InFlight {
     kind: Kind,
 }
 
-/// What a request is for.
+/// The kind of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     File,
-    /// Connections that are accepted.
+    /// Accepts connections.
     Accept,
     Receive,
-    /// Sending, of which so many bytes had gone before.
+    /// Sends; so many bytes were sent before by a call of the thread's own.
     Send {
         before: u32,
     },
 }
 
 impl Kind {
+    /// Whether it sends or receives on a connection.
     const fn is_message(self) -> bool {
         matches!(self, Self::Receive | Self::Send { .. })
     }
@@ -55,28 +56,29 @@ pub(super) struct KernelRing {
     ring: IoUring,
     requests: Vec<Option<InFlight>>,
     free: Vec<usize>,
-    /// Requests for files since the kernel last got any.
+    /// Requests for files since the last submission.
     files: u32,
-    /// Messages that the kernel has.
+    /// Sends and receives that the kernel has.
     messages: usize,
     alarm: Alarm,
     direct: Direct,
     bell: Option<OwnedFd>,
 }
 
-/// Requests for files that wait for one another at most before the kernel gets them.
+/// How many requests for files may wait for submission.
 const FILES_AT_ONCE: u32 = 8;
 
-/// The longest message, in bytes, for which the ring is not worth its way: an answer with a page.
+/// The longest message, in bytes, for which calls of the thread are faster than the ring: an answer
+/// with a page.
 const SHORT: usize = 8 << 10;
 
-/// IORING_ENTER_GETEVENTS: do what is left to do for requests that have ended.
+/// IORING_ENTER_GETEVENTS: finish the work of completed requests.
 const ENTER_GETEVENTS: u32 = 1;
 
-/// POLLIN, and who waits is woken alone (EPOLLEXCLUSIVE).
+/// POLLIN, and wake only one of several waiters (EPOLLEXCLUSIVE).
 const READABLE_FOR_ONE: u32 = 1 | 1 << 28;
 
-/// MSG_NOSIGNAL, and go on until all is sent.
+/// MSG_NOSIGNAL, and continue until all is sent.
 const SEND_FLAGS: i32 = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
 
 impl KernelRing {
@@ -105,7 +107,7 @@ impl KernelRing {
     }
 
     /// See [`super::Ring::set_bell`]. Not the ring's own descriptor: with deferred task work the
-    /// kernel does not wake who polls that (seen on Linux 6.18).
+    /// kernel does not wake a poller of that (seen on Linux 6.18).
     pub(super) fn set_bell(&mut self) -> Result<()> {
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
         let bell = bell.during("create an event counter")?;
@@ -133,13 +135,13 @@ impl KernelRing {
         self.direct.is_on = is_direct;
     }
 
-    /// Requests that have not ended.
+    /// How many requests have not ended.
     #[must_use]
     pub(super) fn in_flight(&self) -> usize {
         self.requests.len() - self.free.len() + self.direct.held()
     }
 
-    /// Accepts connections until it fails.
+    /// See [`super::Ring::accept`].
     pub(super) fn accept(&mut self, listener: &Arc<OwnedFd>, token: u64) {
         let entry = opcode::AcceptMulti::new(types::Fd(listener.as_raw_fd()))
             .flags(libc::SOCK_CLOEXEC)
@@ -166,6 +168,7 @@ impl KernelRing {
         }
     }
 
+    /// Submits a receive to the kernel.
     fn receive_by_ring(
         &mut self,
         socket: &Arc<OwnedFd>,
@@ -179,7 +182,8 @@ impl KernelRing {
         self.push(entry, token, Held::Bytes(bytes), Some(socket), Kind::Receive);
     }
 
-    // One connection, of which the kernel has nothing, with short messages both ways.
+    // Whether the thread may send or receive itself: the kernel has no message, and the last one
+    // each way was short.
     const fn is_short(&self) -> bool {
         self.messages == 0 && self.direct.sent <= SHORT && self.direct.received <= SHORT
     }
@@ -203,9 +207,7 @@ impl KernelRing {
         self.push(entry, token, Held::Bytes(bytes), Some(socket), kind);
     }
 
-    /// As [`Self::send`], but without copying: two completions, of which the first says what was
-    /// sent and the second, a notice, brings the memory back when the peer has all of it. If it
-    /// cannot begin, there is only the first.
+    /// See [`super::Ring::send_in_place`].
     pub(super) fn send_in_place(&mut self, socket: &Arc<OwnedFd>, token: u64, bytes: Vec<u8>) {
         let fd = types::Fd(socket.as_raw_fd());
         let entry =
@@ -262,7 +264,7 @@ impl KernelRing {
         self.hand_over();
     }
 
-    /// Puts what has been written to a file on the medium.
+    /// See [`super::Ring::sync`].
     pub(super) fn sync(&mut self, file: &Arc<OwnedFd>, token: u64) {
         let entry = opcode::Fsync::new(types::Fd(file.as_raw_fd()))
             .flags(types::FsyncFlags::DATASYNC)
@@ -270,7 +272,7 @@ impl KernelRing {
         self.push(entry, token, Held::Nothing, Some(file), Kind::File);
     }
 
-    /// Makes a stretch of a file zeros.
+    /// See [`super::Ring::clear`].
     pub(super) fn clear(
         &mut self,
         file: &Arc<OwnedFd>,
@@ -290,9 +292,8 @@ impl KernelRing {
         self.push(entry, token, Held::Nothing, Some(file), Kind::File);
     }
 
-    /// Submits what was asked for and waits until something has ended, or until `until_ns` by the
-    /// monotonic clock (`None`: for ever). It may also end sooner: by a signal, or by a time that
-    /// was given before.
+    /// Submits requests and waits for a completion, or until `until_ns` by the monotonic clock
+    /// (`None`: for ever). It may return sooner: after a signal, or at an earlier deadline.
     ///
     /// # Errors
     /// When the kernel refuses the ring itself.
@@ -310,7 +311,7 @@ impl KernelRing {
         settle(self.ring.submit_and_wait(1))
     }
 
-    /// Submits what was asked for, if anything, and looks for what has ended without waiting.
+    /// Submits requests, if there are any, and looks for completions without waiting.
     ///
     /// # Errors
     /// As [`KernelRing::wait_until`].
@@ -330,12 +331,12 @@ impl KernelRing {
         settle(submitted)
     }
 
-    /// Whether [`KernelRing::take_ended`] has something.
+    /// Whether [`KernelRing::take_ended`] has a completion to return.
     pub(super) fn has_ended(&mut self) -> bool {
         self.direct.has_ended() || !self.ring.completion().is_empty()
     }
 
-    /// A request that has ended.
+    /// Returns the next completion; `None` if there is none.
     pub(super) fn take_ended(&mut self) -> Option<Completed> {
         if let Some(ended) = self.direct.take_ended() {
             return Some(ended);
@@ -350,6 +351,8 @@ impl KernelRing {
         }
     }
 
+    /// Turns an entry of the completion queue into a completion, and frees the request's place
+    /// after its last one.
     #[expect(unsafe_code, reason = "takes over a descriptor that the kernel has made")]
     fn complete(&mut self, entry: &cqueue::Entry) -> Completed {
         let index = usize::try_from(entry.user_data()).expect("an index of ours");
@@ -378,7 +381,7 @@ impl KernelRing {
         Completed { token, result, held, accepted, has_more, is_notice }
     }
 
-    /// Frees memory for requests beyond those that are under way.
+    /// Frees memory for requests that are not under way.
     pub(super) fn shrink(&mut self) {
         while self.requests.last().is_some_and(Option::is_none) {
             self.requests.pop();
@@ -389,6 +392,7 @@ impl KernelRing {
         self.free.shrink_to_fit();
     }
 
+    /// Stores a request and queues its entry for submission.
     fn push(
         &mut self,
         entry: squeue::Entry,
@@ -407,7 +411,8 @@ impl KernelRing {
         self.submit(&entry.user_data(index as u64));
     }
 
-    // A device begins with the first requests for it while the rest are still being made.
+    // Submits after every few requests for files, so that a device begins with the first ones while
+    // the rest are still being made.
     fn hand_over(&mut self) {
         self.files += 1;
         if self.files == FILES_AT_ONCE {
@@ -416,6 +421,7 @@ impl KernelRing {
         }
     }
 
+    /// Queues an entry for submission; submits first if the queue is full.
     #[expect(unsafe_code, reason = "hands memory to the kernel")]
     fn submit(&mut self, entry: &squeue::Entry) {
         loop {
@@ -425,7 +431,7 @@ impl KernelRing {
             if unsafe { self.ring.submission().push(entry) }.is_ok() {
                 return;
             }
-            // Full: the kernel takes what is there.
+            // Full: the kernel takes the entries in the queue.
             settle(self.ring.submit()).expect("a ring that was set up takes requests");
         }
     }
@@ -442,7 +448,7 @@ impl Drop for KernelRing {
         self.submit(&entry);
         while self.in_flight() > 0 {
             if self.wait_until(None).is_err() {
-                // Memory that the kernel may still write to is not given back.
+                // Memory that the kernel may still write to is not freed.
                 std::mem::forget(std::mem::take(&mut self.requests));
                 return;
             }
@@ -455,7 +461,8 @@ fn length(bytes: &[u8]) -> u32 {
     length_of(bytes.len())
 }
 
-// A signal, a timeout and a full completion queue are reasons to look, not errors.
+// The result of entering the kernel. A signal, a timeout and a full completion queue are reasons to
+// look for completions, not errors.
 fn settle(submitted: io::Result<usize>) -> Result<()> {
     match submitted {
         Ok(_) => Ok(()),

@@ -1,4 +1,4 @@
-//! What a simulation does in place of the kernel.
+//! The interface of a simulated ring.
 
 use std::ops::Range;
 use std::os::fd::OwnedFd;
@@ -9,16 +9,16 @@ use crate::block::Block;
 use crate::event::Waker;
 use crate::stream::{Listener, Stream};
 
-/// What becomes of a stretch of a file.
+/// How a range of a file is set to zeros.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stretch {
-    /// Zeros, with room kept for what is written there.
+    /// Zeros; room for later writes stays allocated.
     Zero,
-    /// Zeros that take no room.
+    /// Zeros that take no room (a hole).
     Punch,
 }
 
-/// A request to a ring, with the memory that it needs: see the calls of [`Ring`](super::Ring) of
+/// A request to a ring, with the memory that it needs: see the methods of [`Ring`](super::Ring) of
 /// the same names.
 #[derive(Debug)]
 #[expect(missing_docs, reason = "the calls say it")]
@@ -33,23 +33,23 @@ pub enum Asked {
     Clear { file: Arc<OwnedFd>, stretch: Stretch, offset: u64, bytes: u64 },
 }
 
-/// A ring of a simulation, for the thread that has it.
+/// A simulated ring, for the thread that owns it.
 pub trait SimulatedRing {
-    /// The time that it is there, in nanoseconds.
+    /// The simulated time, in nanoseconds.
     fn now_ns(&self) -> u64;
 
-    /// Begins a request, which the caller knows by a number.
+    /// Starts a request; `token` is the caller's number for it.
     fn ask(&mut self, asked: Asked, token: u64);
 
-    /// Waits until something has ended, or until a time (`None`: for ever).
+    /// Waits for a completion, or until `until_ns` (`None`: for ever).
     fn wait_until(&mut self, until_ns: Option<u64>);
 
-    /// Whether something has ended.
+    /// Whether a request has completed.
     fn has_ended(&mut self) -> bool;
 
-    /// A request that has ended.
+    /// Returns the next completion; `None` if there is none.
     fn take_ended(&mut self) -> Option<Completed>;
 
-    /// Requests that have not ended.
+    /// How many requests have not ended.
     fn in_flight(&self) -> usize;
 }

@@ -1,11 +1,11 @@
-//! What is used of RocksDB's C interface (`rocksdb/c.h`), looked up by name.
+//! The functions of RocksDB's C interface (`rocksdb/c.h`) that are used, looked up by name.
 
 use std::ffi::{CStr, c_char, c_int, c_uchar, c_void};
 use std::sync::OnceLock;
 
 use crate::library::{Library, LoaderError};
 
-/// Names of the library: Debian 12 and 13, Ubuntu 24.04, one that its user has built.
+/// Names of the library: Debian 12 and 13, Ubuntu 24.04, and one built by the user.
 const NAMES: [&CStr; 4] =
     [c"librocksdb.so.7.8", c"librocksdb.so.9.10", c"librocksdb.so.8.9", c"librocksdb.so"];
 
@@ -50,7 +50,7 @@ pub(super) type FullMerge = unsafe extern "C" fn(
     *mut usize,
 ) -> *mut c_char;
 
-/// `partial_merge` of the same.
+/// `partial_merge` of `rocksdb_mergeoperator_create`.
 pub(super) type PartialMerge = unsafe extern "C" fn(
     *mut c_void,
     *const c_char,
@@ -72,6 +72,7 @@ macro_rules! api {
         }
 
         impl Api {
+            /// Looks all functions up.
             #[expect(unsafe_code, reason = "gives addresses their types")]
             fn find(library: &Library) -> Result<Self, LoaderError> {
                 $(let $name = library.symbol(concat!("rocksdb_", stringify!($name)))?;)*
@@ -138,7 +139,7 @@ api! {
 }
 
 impl Api {
-    /// The library of this process, which is looked for once.
+    /// The functions of the library, which is looked for once in a process.
     pub(super) fn get() -> Result<&'static Self, LoaderError> {
         static FOUND: OnceLock<Result<Api, LoaderError>> = OnceLock::new();
         let found = FOUND.get_or_init(|| Library::open(&NAMES).and_then(|it| Self::find(&it)));

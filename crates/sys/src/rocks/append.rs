@@ -1,4 +1,4 @@
-//! The merge operator that appends: a value is what was there and every operand behind it.
+//! The merge operator that appends: a value is the old value followed by every operand.
 //!
 //! RocksDB calls it while it reads, flushes and compacts, from threads of its own.
 
@@ -6,10 +6,10 @@ use std::ffi::{c_char, c_int, c_uchar, c_void};
 
 use super::api::{Api, MergeOperator};
 
-/// Kept in the files of a store: one opened without an operator of this name is refused.
+/// Stored in the files of a store: opening one without an operator of this name fails.
 const NAME: &std::ffi::CStr = c"afar.append";
 
-/// An operator for options, which then own it.
+/// A new operator, for options, which take ownership of it.
 #[expect(unsafe_code, reason = "calls RocksDB")]
 pub(super) fn operator(api: &Api) -> *mut MergeOperator {
     let state = std::ptr::null_mut();
@@ -17,20 +17,24 @@ pub(super) fn operator(api: &Api) -> *mut MergeOperator {
     unsafe { (api.mergeoperator_create)(state, destroy, full_merge, partial_merge, delete, name) }
 }
 
+/// The operator has no state to free.
 #[expect(unsafe_code, reason = "called by RocksDB")]
 unsafe extern "C" fn destroy(_state: *mut c_void) {}
 
+/// The name of the operator.
 #[expect(unsafe_code, reason = "called by RocksDB")]
 unsafe extern "C" fn name(_state: *mut c_void) -> *const c_char {
     NAME.as_ptr()
 }
 
+/// Frees a value that `joined` has allocated.
 #[expect(unsafe_code, reason = "called by RocksDB")]
 unsafe extern "C" fn delete(_state: *mut c_void, value: *const c_char, _length: usize) {
     // SAFETY: RocksDB gives back what `joined` has allocated, once.
     unsafe { libc::free(value.cast_mut().cast()) }
 }
 
+/// Appends the operands to the existing value.
 #[expect(unsafe_code, reason = "called by RocksDB")]
 unsafe extern "C" fn full_merge(
     _state: *mut c_void,
@@ -50,6 +54,7 @@ unsafe extern "C" fn full_merge(
     }
 }
 
+/// Joins several operands into one.
 #[expect(unsafe_code, reason = "called by RocksDB")]
 unsafe extern "C" fn partial_merge(
     _state: *mut c_void,
@@ -66,7 +71,8 @@ unsafe extern "C" fn partial_merge(
     unsafe { joined(nothing, (operands, lengths, count), (success, new_length)) }
 }
 
-/// All bytes one behind the other, in memory of the C library; null, and no success, without it.
+/// All bytes one after another, in memory of the C library; null, and `success` 0, if there is
+/// none.
 ///
 /// # Safety
 /// `first` is null or has so many readable bytes, `operands` and `lengths` have `count` entries of

@@ -1,4 +1,4 @@
-//! A store of RocksDB: its library is found at run time, and every handle is given back.
+//! A store of RocksDB: the library is found at run time, and every handle is released.
 //!
 //! ```text
 //! Settings ─► Store::open ─► get, put, append, delete, keys, statistics ─► drop: closed
@@ -21,31 +21,31 @@ use api::Api;
 
 use crate::library::LoaderError;
 
-/// How a store is opened. What is not said here is as RocksDB has it by itself.
+/// How a store is opened. All else is RocksDB's default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Its directory, made if it is not there.
+    /// Its directory, created if need be.
     pub directory: PathBuf,
-    /// Bytes of the cache of blocks; 0 for none.
+    /// Bytes of the block cache; 0 for none.
     pub block_cache_bytes: u64,
-    /// Bytes of writes in memory before they are flushed into a table; RocksDB's own if `None`.
+    /// Bytes of writes in memory before they are flushed into a table; RocksDB's default if `None`.
     pub write_buffer_bytes: Option<u64>,
     /// Whether tables are read and written without the kernel's page cache. The log is not.
     pub direct: bool,
-    /// Whether a write is on the medium before it is answered.
+    /// Whether a write returns only once it is on the medium.
     pub sync: bool,
 }
 
-/// Why a store does not do what it was asked.
+/// Why an operation of a store failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The library cannot be used.
     #[error("RocksDB's library cannot be used here: {0}")]
     Library(#[from] LoaderError),
-    /// Somebody else has the store.
+    /// Another handle has the store open.
     #[error("another process has this store open, or this one has it twice")]
     Held,
-    /// What RocksDB says.
+    /// An error of RocksDB, in its words.
     #[error("{0}")]
     Rocks(String),
 }
@@ -53,7 +53,7 @@ pub enum StoreError {
 /// Values are not compressed: their sizes on the medium are those that were chosen.
 const NO_COMPRESSION: c_int = 0;
 
-/// A store that is open. One per directory; it is closed when dropped.
+/// An open store. One per directory; it is closed when dropped.
 #[derive(Debug)]
 pub struct Store {
     api: &'static Api,
@@ -69,7 +69,7 @@ unsafe impl Send for Store {}
 // SAFETY: as above.
 unsafe impl Sync for Store {}
 
-/// A value, where RocksDB has it.
+/// A value in RocksDB's memory, which it pins.
 #[derive(Debug)]
 pub struct Value<'a> {
     store: &'a Store,
@@ -77,13 +77,13 @@ pub struct Value<'a> {
 }
 
 impl Store {
-    /// Opens a store, and makes it if there is none.
+    /// Opens a store, and creates it if there is none.
     ///
     /// # Errors
-    /// When the library is not installed, another has the store, or RocksDB does not want it.
+    /// If the library is not installed, another handle has the store open, or RocksDB refuses.
     ///
     /// # Panics
-    /// When there is no memory for a handle.
+    /// If there is no memory for a handle.
     pub fn open(settings: &Settings) -> Result<Self, StoreError> {
         let api = Api::get()?;
         let path = CString::new(settings.directory.as_os_str().as_bytes())
@@ -106,16 +106,16 @@ impl Store {
         Ok(Self { api, db, options, reads, writes })
     }
 
-    /// The name of the library that keeps it, such as `librocksdb.so.7.8`.
+    /// The name of the loaded library, such as `librocksdb.so.7.8`.
     #[must_use]
     pub const fn library(&self) -> &'static str {
         self.api.library
     }
 
-    /// The value of `key`.
+    /// The value of `key`; `None` if the store does not have the key.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// If the value cannot be read.
     pub fn get(&self, key: &[u8]) -> Result<Option<Value<'_>>, StoreError> {
         let (db, reads) = (self.db.as_ptr(), self.reads.as_ptr());
         // SAFETY: handles of our own; the key is only read.
@@ -125,10 +125,10 @@ impl Store {
         Ok(NonNull::new(slice).map(|slice| Value { store: self, slice }))
     }
 
-    /// Gives `key` this value.
+    /// Sets the value of `key`.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If RocksDB cannot write.
     pub fn put(&self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
         let (at, to) = (key.as_ptr().cast(), value.as_ptr().cast());
         let (db, writes) = (self.db.as_ptr(), self.writes.as_ptr());
@@ -138,11 +138,11 @@ impl Store {
         })
     }
 
-    /// Has the value of `key`, empty if there is none, end with these bytes, without reading it: a
-    /// merge.
+    /// Appends `bytes` to the value of `key`, which is empty if there is none, without reading it:
+    /// a merge.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If RocksDB cannot write.
     pub fn append(&self, key: &[u8], bytes: &[u8]) -> Result<(), StoreError> {
         let (at, to) = (key.as_ptr().cast(), bytes.as_ptr().cast());
         let (db, writes) = (self.db.as_ptr(), self.writes.as_ptr());
@@ -152,10 +152,10 @@ impl Store {
         })
     }
 
-    /// Takes `key` away; nothing happens if it is not there.
+    /// Removes `key`, if it is there.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If RocksDB cannot write.
     pub fn delete(&self, key: &[u8]) -> Result<(), StoreError> {
         let (db, writes) = (self.db.as_ptr(), self.writes.as_ptr());
         // SAFETY: as above.
@@ -164,10 +164,11 @@ impl Store {
         })
     }
 
-    /// At most `count` keys from `from` on, in the order of their bytes, and the key behind them.
+    /// At most `count` keys from `from` on, in the order of their bytes, and the next key after
+    /// them.
     ///
     /// # Errors
-    /// When they cannot be read.
+    /// If the keys cannot be read.
     #[expect(clippy::type_complexity, reason = "keys, and the next one")]
     pub fn keys(
         &self,
@@ -195,7 +196,8 @@ impl Store {
         taken(self.api, text).unwrap_or_default()
     }
 
-    /// A property that is a number, such as `rocksdb.estimate-num-keys`.
+    /// The value of a numeric property, such as `rocksdb.estimate-num-keys`; `None` if RocksDB does
+    /// not have it.
     #[must_use]
     pub fn property(&self, name: &CStr) -> Option<u64> {
         let mut value = 0;
@@ -239,7 +241,7 @@ impl Drop for Value<'_> {
     }
 }
 
-/// A place in the order of keys.
+/// A position in the order of keys.
 struct Cursor<'a> {
     api: &'static Api,
     iterator: NonNull<api::Iterator>,
@@ -259,6 +261,7 @@ impl<'a> Cursor<'a> {
         Self { api, iterator, _store: store }
     }
 
+    /// The key at the position; `None` at the end or after an error.
     fn key(&self) -> Option<Vec<u8>> {
         let at = self.iterator.as_ptr();
         // SAFETY: a handle of our own; a key is asked for where there is one, and copied before
@@ -278,7 +281,7 @@ impl<'a> Cursor<'a> {
         unsafe { (self.api.iter_next)(self.iterator.as_ptr()) }
     }
 
-    // Whether it has come to the end, and not to what cannot be read.
+    // Checks that the cursor stopped at the end, and not at an error.
     fn end(&self) -> Result<(), StoreError> {
         let at = self.iterator.as_ptr();
         // SAFETY: a handle of our own.
@@ -293,6 +296,7 @@ impl Drop for Cursor<'_> {
     }
 }
 
+/// RocksDB's options for `settings`.
 fn options(api: &Api, settings: &Settings) -> NonNull<api::Options> {
     let Settings { block_cache_bytes, write_buffer_bytes, direct, .. } = *settings;
     let direct = c_uchar::from(direct);
@@ -326,12 +330,12 @@ fn options(api: &Api, settings: &Settings) -> NonNull<api::Options> {
     }
 }
 
-/// A handle that RocksDB has made; it makes one or ends the process for lack of memory.
+/// A handle that RocksDB has made; for lack of memory it ends the process instead.
 fn handle<T>(pointer: *mut T) -> NonNull<T> {
     NonNull::new(pointer).expect("RocksDB makes a handle or ends the process")
 }
 
-/// Calls with a place for an error, and takes that.
+/// Calls a function that may set an error text, and turns that into an error.
 fn checked<T>(api: &Api, call: impl FnOnce(*mut *mut c_char) -> T) -> Result<T, StoreError> {
     let mut error = ptr::null_mut();
     let answer = call(&raw mut error);
@@ -341,7 +345,7 @@ fn checked<T>(api: &Api, call: impl FnOnce(*mut *mut c_char) -> T) -> Result<T, 
     }
 }
 
-/// A text that RocksDB has allocated.
+/// Copies a text that RocksDB has allocated, and frees it; `None` if it is null.
 fn taken(api: &Api, text: *mut c_char) -> Option<String> {
     let text = NonNull::new(text)?;
     // SAFETY: it ends in NUL, is ours, and is given back once after it was copied.
@@ -352,8 +356,10 @@ fn taken(api: &Api, text: *mut c_char) -> Option<String> {
     }
 }
 
+/// The `length` bytes at `data`.
+///
 /// # Safety
-/// `data` is null or has `length` bytes that stay as they are for `'a`.
+/// `data` is null or has `length` bytes that do not change for `'a`.
 unsafe fn bytes<'a>(data: *const c_char, length: usize) -> &'a [u8] {
     if data.is_null() || length == 0 {
         return &[];
@@ -362,14 +368,15 @@ unsafe fn bytes<'a>(data: *const c_char, length: usize) -> &'a [u8] {
     unsafe { std::slice::from_raw_parts(data.cast(), length) }
 }
 
-// RocksDB has no code for it: the error names the file.
+// Turns the error of a locked store into [`StoreError::Held`]. RocksDB has no code for it: the text
+// names the file.
 fn held(error: StoreError, directory: &Path) -> StoreError {
     let lock = directory.join("LOCK");
     match &error {
         StoreError::Rocks(text)
             if text.contains("lock") && text.contains(&*lock.to_string_lossy()) =>
         {
-            // A directory that may not be written in fails at the same file.
+            // A directory without write permission fails at the same file.
             if text.contains("Permission denied") || text.contains("Read-only") {
                 return error;
             }

@@ -14,16 +14,16 @@ use crate::error::During;
 /// Sends small messages at once (TCP_NODELAY).
 ///
 /// # Errors
-/// When it is no TCP socket.
+/// If the connection is no TCP socket.
 pub(super) fn send_at_once(socket: &OwnedFd) -> Result<()> {
     sockopt::set_tcp_nodelay(socket, true).during("set TCP_NODELAY")
 }
 
-/// After so much silence asks whether the peer is there, in intervals of the second time, and gives
-/// it up after so many questions without an answer (SO_KEEPALIVE).
+/// Probes the peer after so much silence, in intervals of the second time, and gives the connection
+/// up after so many unanswered probes (SO_KEEPALIVE).
 ///
 /// # Errors
-/// When it is no TCP socket.
+/// If the connection is no TCP socket.
 pub(super) fn keep_alive(
     socket: &OwnedFd,
     (idle, interval, count): (Duration, Duration, u32),
@@ -37,23 +37,23 @@ pub(super) fn keep_alive(
     set().during("set SO_KEEPALIVE")
 }
 
-/// Says that nothing more will be sent.
+/// Sends nothing more; the peer reads an end of the stream.
 pub(super) fn shut_writing(socket: &impl AsFd) {
     let _gone = shutdown(socket, Shutdown::Write);
 }
 
-/// Nothing more passes either way: what waits on it ends.
+/// Stops both directions: pending reads and writes end.
 pub(super) fn shut(socket: &impl AsFd) {
     let _gone = shutdown(socket, Shutdown::Both);
 }
 
-/// The connection is over at once, and its peer sees a reset: nothing that was to be sent is kept
-/// (connecting to nowhere).
+/// Ends the connection at once: unsent bytes are dropped and the peer sees a reset (by connecting
+/// to AF_UNSPEC).
 pub(super) fn abort(socket: &impl AsFd) {
     let _no_connection = rustix::net::connect_unspec(socket);
 }
 
-/// What is still to be sent when it is closed is not sent: its peer sees a reset (SO_LINGER of 0).
+/// Drops unsent bytes when the connection is closed; its peer then sees a reset (SO_LINGER of 0).
 pub fn forget_unsent(socket: &impl AsFd) {
     let _no_socket = sockopt::set_socket_linger(socket, Some(Duration::ZERO));
 }
@@ -61,7 +61,7 @@ pub fn forget_unsent(socket: &impl AsFd) {
 /// The address of this end.
 ///
 /// # Errors
-/// When it is no socket of the Internet.
+/// If the connection is no Internet socket.
 pub(super) fn local_address(socket: &impl AsFd) -> Result<SocketAddr> {
     let address = getsockname(socket).during("ask for a socket's address")?;
     SocketAddr::try_from(address).during("ask for a socket's address")
@@ -70,18 +70,18 @@ pub(super) fn local_address(socket: &impl AsFd) -> Result<SocketAddr> {
 /// The address of the other end.
 ///
 /// # Errors
-/// When it is no socket of the Internet, or the other end is gone.
+/// If the connection is no Internet socket, or the other end is gone.
 pub(super) fn peer_address(socket: &impl AsFd) -> Result<SocketAddr> {
     let address = getpeername(socket).during("ask for a peer's address")?;
     let address = address.ok_or(Errno::NOTCONN).during("ask for a peer's address")?;
     SocketAddr::try_from(address).during("ask for a peer's address")
 }
 
-/// Bytes that the peer's system has taken since the connection began (TCP_INFO,
+/// Bytes that the peer's system has acknowledged since the connection began (TCP_INFO,
 /// `tcpi_bytes_acked`).
 ///
 /// # Errors
-/// When it is no TCP socket.
+/// If the connection is no TCP socket.
 #[expect(unsafe_code, reason = "asks for TCP_INFO, which has no safe wrapper")]
 pub(super) fn acknowledged_bytes(socket: &impl AsFd) -> Result<u64> {
     // include/uapi/linux/tcp.h: the first fields of `struct tcp_info`, in 8-byte words.
@@ -101,10 +101,10 @@ pub(super) fn acknowledged_bytes(socket: &impl AsFd) -> Result<u64> {
     Ok(info[BYTES_ACKED])
 }
 
-/// How long it is waited at most, for what comes or for room for what goes.
+/// Sets the longest wait of a read or a write (SO_RCVTIMEO, SO_SNDTIMEO); `None` for no limit.
 ///
 /// # Errors
-/// When it is no socket.
+/// If `socket` is no socket.
 pub(super) fn set_patience(
     socket: &impl AsFd,
     way: sockopt::Timeout,
@@ -113,15 +113,15 @@ pub(super) fn set_patience(
     Ok(sockopt::set_socket_timeout(socket, way, patience)?)
 }
 
-/// Waits for bytes.
+/// Waits for bytes; 0 when the peer has sent its last.
 ///
 /// # Errors
-/// As read(2).
+/// As recv(2).
 pub(super) fn read(socket: &impl AsFd, into: &mut [u8]) -> io::Result<usize> {
     Ok(rustix::net::recv(socket, into, RecvFlags::empty())?.0)
 }
 
-/// Sends all of it.
+/// Sends all of `bytes`.
 ///
 /// # Errors
 /// As send(2).
@@ -137,10 +137,11 @@ pub(super) fn write_all(socket: &impl AsFd, mut bytes: &[u8]) -> io::Result<()> 
     Ok(())
 }
 
-/// Connects to a name or an address within a time, for each address that a name has.
+/// Connects to a name or an address, trying each address of a name for at most `patience`, which
+/// also limits later reads and writes.
 ///
 /// # Errors
-/// When nobody listens there, or there is no such name.
+/// If nothing listens there, or there is no such name.
 pub(super) fn connect(address: &str, patience: Duration) -> io::Result<TcpStream> {
     let mut last = io::Error::other("no such host");
     for address in address.to_socket_addrs()? {
