@@ -1,5 +1,5 @@
-//! A world in which nothing happens by chance: threads, connections and time that follow from a
-//! seed, for the same code that runs on a machine.
+//! A simulated world: threads, connections and time that follow from a seed, for the same code that
+//! runs on a machine.
 //!
 //! ```text
 //! thread ─► waits by its World, Ring or Stream ─► who can go on? ─┬─► one of them, drawn
@@ -8,16 +8,16 @@
 //! ```
 //!
 //! The threads are threads of the machine, but one of them runs at a time, from one wait to the
-//! next, and no time passes meanwhile. A process is a number of threads with what they have opened;
-//! it can be killed, and others see what they see when a machine's process is.
+//! next, and simulated time stands still meanwhile. A process is a number of threads with what they
+//! have opened; it can be killed, and its peers see what they see when a machine's process is.
 //!
-//! What a target has done over sockets of this machine can be recorded, and is done again without
-//! any: see [`Taped`].
+//! What a target has done over sockets of this machine can be recorded, and replayed without any:
+//! see [`Taped`].
 //!
 //! Invariants:
 //! - The same seed and the same code give the same events at the same times ([`World::digest`]).
-//! - Bytes of a connection come in order, once, or not at all; what ends it, comes after them.
-//! - Nobody waits on anything else than this world: one that does stops it, and all.
+//! - Bytes of a connection arrive in order, once, or not at all; its end arrives after them.
+//! - Threads wait only by this world: one that waits otherwise stops it, and all threads.
 
 mod net;
 mod process;

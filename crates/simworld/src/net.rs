@@ -1,22 +1,22 @@
-//! Links, and connections over them: what is on its way, and what has come.
+//! Links, connections over them, and bytes under way or arrived.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use workload::Draw;
 
-/// A link between two places, each way.
+/// A link between two places, in each direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Link {
-    /// How long a byte is under way, in nanoseconds.
+    /// Latency of a byte, in nanoseconds.
     pub latency_ns: u64,
-    /// How much longer than that at most, by chance.
+    /// The largest random addition to the latency, in nanoseconds.
     pub jitter_ns: u64,
-    /// Bytes a second.
+    /// Bandwidth in bytes per second.
     pub bytes_per_s: u64,
-    /// Segments in a million that are lost and sent again.
+    /// Segments in a million that are lost and retransmitted.
     pub dropped_ppm: u32,
-    /// Nothing passes before this time.
+    /// The link is cut until this time.
     pub cut_until_ns: u64,
 }
 
@@ -32,15 +32,15 @@ impl Default for Link {
     }
 }
 
-/// After so long what was lost is sent again (RFC 6298; what Linux does at least).
+/// The time after which lost segments are retransmitted (RFC 6298; Linux' least).
 const RETRANSMIT_NS: u64 = 200_000_000;
-/// Bytes that one end has sent and the other has not read, at most.
+/// The most bytes that one end has sent and the other has not read.
 pub(crate) const WINDOW: usize = 1 << 20;
-/// Bytes of a segment at most.
+/// The most bytes of a segment.
 const SEGMENT: u64 = 16 << 10;
 
 impl Link {
-    /// When a segment that is sent now will have come.
+    /// When a segment of `bytes` that is sent now will have arrived.
     pub(crate) fn arrival_ns(&self, now_ns: u64, bytes: usize, draw: &mut Draw) -> u64 {
         let is_lost = draw.below(1_000_000) < u64::from(self.dropped_ppm);
         let lost_ns = if is_lost { RETRANSMIT_NS } else { 0 };
@@ -48,45 +48,45 @@ impl Link {
         self.clear_ns(now_ns) + self.latency_ns + draw.below(self.jitter_ns + 1) + wire_ns + lost_ns
     }
 
-    /// From when on something passes.
+    /// The earliest time from `now_ns` on at which the link is not cut.
     pub(crate) fn clear_ns(&self, now_ns: u64) -> u64 {
         now_ns.max(self.cut_until_ns)
     }
 }
 
-/// What is on its way to an end.
+/// What is under way to an end.
 #[derive(Debug)]
 pub(crate) enum Parcel {
     Bytes(Vec<u8>),
-    /// The last.
+    /// The peer sends nothing more.
     Fin,
     Reset,
 }
 
-/// A request of a ring that waits for an end.
+/// A request of a ring that waits for an end of a connection.
 #[derive(Debug)]
 pub(crate) struct Waiting {
     pub(crate) ring: usize,
     pub(crate) token: u64,
     pub(crate) bytes: Vec<u8>,
-    /// From here on bytes come, or are still to go.
+    /// The place in `bytes` where receiving, or the rest to be sent, begins.
     pub(crate) from: usize,
 }
 
-/// One end of a connection; the other has the number beside it.
+/// One end of a connection; the number of the other end differs in the lowest bit.
 #[derive(Debug)]
 pub(crate) struct End {
     pub(crate) address: SocketAddr,
     pub(crate) link: usize,
     pub(crate) process: usize,
-    /// What is on its way here, in order.
+    /// Parcels under way to this end, in order.
     pub(crate) coming: VecDeque<Parcel>,
     pub(crate) arrivals: Arrivals,
-    /// Bytes that have come and were not read.
+    /// Bytes that have arrived and were not read.
     pub(crate) inbox: VecDeque<u8>,
-    /// Bytes on their way and in the inbox.
+    /// Bytes under way and in the inbox.
     pub(crate) unread: usize,
-    /// Bytes of this end that have come to the other.
+    /// Bytes sent from this end that have arrived at the other.
     pub(crate) acknowledged: u64,
     pub(crate) receive: Option<Waiting>,
     pub(crate) send: Option<Waiting>,
@@ -95,32 +95,32 @@ pub(crate) struct End {
     pub(crate) patience_ns: Option<u64>,
 }
 
-/// When things come to an end.
+/// When parcels arrive at an end.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Arrivals {
-    /// The last that is on its way.
+    /// When the last parcel under way arrives.
     pub(crate) last_ns: u64,
-    /// Nothing does before this time.
+    /// No parcel arrives before this time.
     pub(crate) held_until_ns: u64,
 }
 
-/// What has become of an end.
+/// The state of an end.
 #[derive(Debug, Clone, Copy, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is independent of the others")]
 pub(crate) struct EndState {
-    /// The handshake is over.
+    /// The handshake is complete.
     pub(crate) is_connected: bool,
-    /// The peer has sent its last.
+    /// The peer sends nothing more.
     pub(crate) is_finished: bool,
     /// The connection was reset.
     pub(crate) is_reset: bool,
-    /// It sends nothing more.
+    /// This end sends nothing more.
     pub(crate) has_shut: bool,
-    /// It reads nothing more.
+    /// This end reads nothing more.
     pub(crate) is_deaf: bool,
-    /// What was to be sent is forgotten when it is closed.
+    /// Unsent bytes are dropped when it is closed.
     pub(crate) forgets: bool,
-    /// Nobody has it any more.
+    /// All handles are dropped.
     pub(crate) is_closed: bool,
 }
 
@@ -142,13 +142,14 @@ impl End {
         }
     }
 
-    /// Whether a read would end at once.
+    /// Whether a read would return at once.
     pub(crate) fn is_readable(&self) -> bool {
         let EndState { is_finished, is_reset, is_deaf, is_closed, .. } = self.state;
         !self.inbox.is_empty() || is_finished || is_reset || is_deaf || is_closed
     }
 
-    /// Takes bytes that have come; how many. Some of them at times, as a kernel does.
+    /// Reads bytes that have arrived. Returns how many: at times fewer than there are, as a kernel
+    /// may.
     pub(crate) fn take(&mut self, into: &mut [u8], draw: &mut Draw) -> usize {
         let most = into.len().min(self.inbox.len());
         let is_short = most > 1 && draw.below(8) == 0;
@@ -162,7 +163,7 @@ impl End {
     }
 }
 
-/// How many bytes of so many are the next segment.
+/// How many of `left` bytes are sent in the next segment, by chance.
 pub(crate) fn segment(left: usize, draw: &mut Draw) -> usize {
     let most = match draw.below(16) {
         0 => 1 + draw.below(64),

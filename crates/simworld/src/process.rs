@@ -1,4 +1,4 @@
-//! Processes: what a target or a disk is made in, and what the one who watches them can do to it.
+//! Simulated processes, and what a scenario can do to them.
 
 use std::any::Any;
 use std::fmt;
@@ -19,7 +19,7 @@ use super::schedule::{Killed, Stage};
 use super::state::{Place, State, Thread as Participant, Wait};
 use super::stream::{SimListener, SimStream};
 
-/// A simulated world, for the thread that begins it.
+/// A simulated world, for the scenario that runs in it.
 #[derive(Debug, Clone)]
 pub struct World {
     stage: Arc<Stage>,
@@ -32,14 +32,14 @@ pub struct Process {
     number: usize,
 }
 
-/// How the calling thread of a world is named.
+/// Name of the scenario's thread.
 const FIRST: &str = "scenario";
 
 impl World {
-    /// Runs a scenario in a new world of that seed, on the calling thread; what comes of it.
+    /// Runs `scenario` in a new world with `seed`, on the calling thread. Returns what it returns.
     ///
     /// # Panics
-    /// As the scenario, or any thread of the world; or when nobody can go on.
+    /// If the scenario or any thread of the world panics, no thread can run, or threads are left.
     pub fn run<T>(seed: u64, scenario: impl FnOnce(&Self) -> T) -> T {
         let stage = Arc::new(Stage::new(State::new(seed)));
         let world = Self { stage };
@@ -61,7 +61,7 @@ impl World {
         }
     }
 
-    /// A new process.
+    /// Creates a process.
     #[must_use]
     pub fn process(&self) -> Process {
         let mut state = self.stage.lock();
@@ -69,33 +69,32 @@ impl World {
         Process { stage: Arc::clone(&self.stage), number: state.processes }
     }
 
-    /// Nanoseconds since before it began.
+    /// The simulated time, in nanoseconds; a world begins at one second.
     #[must_use]
     pub fn now_ns(&self) -> u64 {
         self.stage.lock().now_ns
     }
 
-    /// Says whether two runs were the same.
+    /// A hash of all events so far: equal for equal runs.
     #[must_use]
     pub fn digest(&self) -> u64 {
         self.stage.lock().digest()
     }
 
-    /// A number below `bound`, drawn.
+    /// A random number below `bound`.
     #[must_use]
     pub fn draw(&self, bound: u64) -> u64 {
         self.stage.lock().draw.below(bound)
     }
 
-    /// Lets `ns` nanoseconds pass.
+    /// Lets `ns` nanoseconds of simulated time pass.
     pub fn pass(&self, ns: u64) {
         let until_ns = self.now_ns().saturating_add(ns);
         let never = Waker::new().expect("there are descriptors");
         self.stage.block(Wait::Waker(never), Some(until_ns));
     }
 
-    /// Waits until somebody has used the waker, or `ns` nanoseconds have passed; whether somebody
-    /// has.
+    /// Waits until the waker is used, or `ns` nanoseconds have passed. Returns whether it was used.
     #[must_use]
     pub fn wait(&self, waker: &Waker, ns: u64) -> bool {
         let until_ns = self.now_ns().saturating_add(ns);
@@ -107,7 +106,8 @@ impl World {
         is_used
     }
 
-    /// A link of its own leads to an address from now on; its number.
+    /// Adds a link, over which connections to the addresses of `to` lead from now on. Returns its
+    /// number.
     #[must_use]
     pub fn lay(&self, to: &[SocketAddr], link: Link) -> usize {
         let mut state = self.stage.lock();
@@ -117,12 +117,12 @@ impl World {
         number
     }
 
-    /// Changes a link.
+    /// Changes the settings of a link.
     pub fn change(&self, link: usize, change: impl FnOnce(&mut Link)) {
         change(&mut self.stage.lock().links[link]);
     }
 
-    /// Resets every connection over a link; both ends hear of it. How many there were.
+    /// Resets every connection over a link; both ends learn of it. Returns how many there were.
     #[must_use]
     pub fn reset(&self, link: usize) -> usize {
         self.each_of(link, |state, end| {
@@ -131,14 +131,16 @@ impl World {
         })
     }
 
-    /// Loses every connection over a link for the end that dialled. What that has sent stays on its
-    /// way for `ns` nanoseconds, and only then does the other end hear. How many there were.
+    /// Resets every connection over a link for the end that dialled. What that end has sent stays
+    /// under way for `ns` nanoseconds, and only then does the other end learn of the reset. Returns
+    /// how many there were.
     #[must_use]
     pub fn strand(&self, link: usize, ns: u64) -> usize {
         self.each_of(link, |state, end| state.strand(end, state.now_ns + ns))
     }
 
-    // By the number of the end that dialled.
+    // Calls `act` for each open connection over a link, with the number of the end that dialled.
+    // Returns how many there were.
     fn each_of(&self, link: usize, act: impl Fn(&mut State, usize)) -> usize {
         let mut state = self.stage.lock();
         let mut count = 0;
@@ -155,13 +157,13 @@ impl World {
 }
 
 impl Process {
-    /// As a world for a target or a disk.
+    /// The process as a world for a target or a disk.
     #[must_use]
     pub fn world(&self) -> Arc<dyn sys::world::World> {
         Arc::new(self.clone())
     }
 
-    /// No thread of it whose name begins so runs for `ns` nanoseconds.
+    /// Stops the threads of the process whose names begin with `name` for `ns` nanoseconds.
     pub fn stall(&self, name: &str, ns: u64) {
         let mut state = self.stage.lock();
         let until_ns = state.now_ns.saturating_add(ns);
@@ -172,8 +174,8 @@ impl Process {
         }
     }
 
-    /// Ends it as SIGKILL does: none of its threads does anything more, its connections close, and
-    /// what it has not sent is not.
+    /// Kills the process as SIGKILL does: its threads do nothing more, its connections close, and
+    /// unsent bytes are dropped.
     pub fn kill(&self) {
         let mut state = self.stage.lock();
         let own = |process: usize| process == self.number;
@@ -200,7 +202,7 @@ impl Process {
 }
 
 impl State {
-    /// A thread more, which waits for its turn; its number.
+    /// Adds a thread, which waits for its first turn. Returns its number.
     pub(crate) fn add(&mut self, name: String, process: usize) -> usize {
         self.threads.push(Participant {
             name,
@@ -234,7 +236,7 @@ impl sys::world::World for Process {
         let run = move || {
             let is_in = stage.enter(number);
             let done = catch_unwind(AssertUnwindSafe(move || {
-                // What it has is dropped while it has its turn.
+                // The work's captures are dropped during a turn of the thread.
                 if is_in { work() } else { drop(work) }
             }));
             let panic = done.err();
@@ -251,7 +253,7 @@ impl sys::world::World for Process {
             stage.block(Wait::Thread(number), None);
             let _joined = thread.join();
             let panic = panicked.lock().ok().and_then(|mut panic| panic.take());
-            // One that was killed was meant to end.
+            // A killed thread was meant to end.
             panic.filter(|panic| !panic.is::<Killed>()).map_or(Ok(()), Err)
         })))
     }

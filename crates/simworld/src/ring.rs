@@ -11,7 +11,7 @@ use super::schedule::Stage;
 use super::state::{Requests, Wait};
 use super::stream::{SimListener, SimStream};
 
-/// A ring, for the thread that has made it.
+/// A simulated ring, for the thread that made it.
 pub(crate) struct SimRing {
     stage: Arc<Stage>,
     number: usize,
@@ -48,7 +48,7 @@ impl SimulatedRing for SimRing {
                 let end = SimStream::number_of(&stream);
                 state.ends[end].receive = Some(Waiting { ring, token, bytes, from });
                 state.go_on_receiving(end);
-                // The last to have it takes the lock when it is dropped.
+                // Dropping the last handle takes the lock.
                 drop(state);
                 drop(stream);
             }

@@ -1,4 +1,4 @@
-//! Whose turn it is.
+//! The scheduler: which thread runs next.
 
 use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,17 +7,16 @@ use sys::ring::{Completed, Held};
 
 use super::state::{State, Wait};
 
-/// Where all threads of a world meet.
+/// The state of a world, shared by all of its threads.
 #[derive(Debug)]
 pub(crate) struct Stage(Mutex<State>);
 
-/// What a thread unwinds with that was killed.
+/// The panic by which a killed thread unwinds.
 pub(crate) struct Killed;
 
-/// Turns without any time passing, from which on somebody is believed to look for something all the
-/// time.
+/// So many turns without a passage of time mean that a thread polls.
 const TURNS_MOST: u32 = 100_000;
-/// A world in which so much time has passed does not end.
+/// A world in which so much time has passed is taken for one that never ends.
 const TIME_MOST_NS: u64 = 3_600_000_000_000;
 
 impl Stage {
@@ -25,11 +24,12 @@ impl Stage {
         Self(Mutex::new(state))
     }
 
+    /// Locks the state.
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The running thread waits for something, or until a time.
+    /// Blocks the running thread until `wait` is over or `until_ns` has come, while others run.
     pub(crate) fn block(&self, wait: Wait, until_ns: Option<u64>) {
         let mut state = self.lock();
         let own = state.running;
@@ -43,7 +43,7 @@ impl Stage {
         self.hand_over(state, own);
     }
 
-    // Lets the chosen thread run, and waits for its own turn.
+    // Lets the chosen thread run, and waits for the turn of thread `own`.
     fn hand_over(&self, mut state: MutexGuard<'_, State>, own: usize) {
         let next = state.running;
         if next != own {
@@ -60,7 +60,8 @@ impl Stage {
         }
     }
 
-    /// A thread waits for its first turn; whether it comes.
+    /// Waits for the first turn of thread `own`. Returns whether it may run: not if it was killed
+    /// or the world has ended.
     pub(crate) fn enter(&self, own: usize) -> bool {
         let mut state = self.lock();
         let bell = Arc::clone(&state.threads[own].bell);
@@ -70,7 +71,7 @@ impl Stage {
         !state.is_over && !state.threads[own].is_killed
     }
 
-    /// A thread has ended; `failure` says how, if it was not to.
+    /// Ends thread `own`; with `has_failed` ends the whole world.
     pub(crate) fn leave(&self, own: usize, has_failed: bool) {
         let mut state = self.lock();
         state.threads[own].has_ended = true;
@@ -85,7 +86,7 @@ impl Stage {
     }
 }
 
-// Unless it does already.
+// Unwinds the calling thread, unless it unwinds already.
 fn die() {
     if !std::thread::panicking() {
         resume_unwind(Box::new(Killed));
@@ -93,7 +94,7 @@ fn die() {
 }
 
 impl State {
-    /// It is over for all threads.
+    /// Ends the world for all threads.
     pub(crate) fn finish(&mut self) {
         self.is_over = true;
         for thread in &self.threads {
@@ -101,7 +102,8 @@ impl State {
         }
     }
 
-    /// Draws one of those that can go on; until there is one, time passes.
+    /// Chooses the next thread at random among those that can run; lets time pass until there is
+    /// one.
     pub(crate) fn choose(&mut self) {
         loop {
             self.happen();
@@ -130,7 +132,7 @@ impl State {
         }
     }
 
-    // Wakers of rings that somebody has used.
+    // Completes the requests of rings whose wakers were used.
     fn hear(&mut self) {
         for ring in &mut self.rings {
             let mut number = 0;
@@ -155,6 +157,7 @@ impl State {
         }
     }
 
+    /// Whether a thread can run: its wait is over, or it was killed.
     fn can_go_on(&self, number: usize) -> bool {
         let thread = &self.threads[number];
         let Some((wait, until_ns)) = &thread.wait else { return false };
@@ -181,7 +184,7 @@ impl State {
         is_there || until_ns.is_some_and(|until| until <= self.now_ns)
     }
 
-    // When something happens next.
+    // When the next event, deadline or end of a stall is; `None` if there is none.
     fn next_ns(&self) -> Option<u64> {
         let event = self.events.first_key_value().map(|(&(at, _), _)| at);
         let there = self.threads.iter().filter(|thread| !thread.has_ended);
@@ -194,6 +197,7 @@ impl State {
     }
 }
 
+/// What a thread waits for, as text; `None` if it has ended or runs.
 fn describe(thread: &super::state::Thread) -> Option<String> {
     let wait = thread.wait.as_ref().filter(|_| !thread.has_ended)?;
     Some(format!("{} waits for {wait:?}", thread.name))

@@ -1,4 +1,4 @@
-//! All that there is in a simulated world.
+//! The state of a simulated world.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -13,19 +13,19 @@ use workload::Draw;
 
 use super::net::{End, Link, Parcel, WINDOW, Waiting, segment};
 
-/// What a thread waits for, beside its time.
+/// What a thread waits for, besides its deadline.
 #[derive(Debug)]
 pub(crate) enum Wait {
-    /// Its ring.
+    /// A completion of its ring.
     Ring(usize),
-    /// Something to read, or a waker.
+    /// Bytes to read, or a waker.
     Stream(usize, Option<Waker>),
     Waker(Waker),
-    /// A connection.
+    /// The handshake of a connection.
     Dial(usize),
     /// Another thread's end.
     Thread(usize),
-    /// Nothing but its turn.
+    /// Only its turn.
     Turn,
 }
 
@@ -34,18 +34,18 @@ pub(crate) struct Thread {
     pub(crate) name: String,
     pub(crate) process: usize,
     pub(crate) bell: Arc<Condvar>,
-    /// What it waits for, and until when; `None` while it runs.
+    /// What it waits for, and its deadline; `None` while it runs.
     pub(crate) wait: Option<(Wait, Option<u64>)>,
-    /// It does not run before this time, as one that has no processor.
+    /// It does not run before this time, like a thread without a processor.
     pub(crate) stalled_until_ns: u64,
     pub(crate) is_killed: bool,
     pub(crate) has_ended: bool,
 }
 
-/// What a ring waits for, and what it has.
+/// The requests of a ring, and its completions.
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
-    /// What has ended; for an accept, the end that has come.
+    /// Completions; with that of an accept, the new end.
     pub(crate) ended: VecDeque<(Completed, Option<usize>)>,
     pub(crate) hears: Vec<(u64, Waker, Block)>,
     /// Requests that have not ended.
@@ -57,30 +57,30 @@ pub(crate) struct Place {
     pub(crate) address: SocketAddr,
     pub(crate) process: usize,
     pub(crate) is_open: bool,
-    /// The ring that accepts, and its token.
+    /// The ring that accepts connections here, and its token.
     pub(crate) accepts: Option<(usize, u64)>,
-    /// Ends that nobody has taken.
+    /// Connections that are not accepted yet.
     pub(crate) backlog: VecDeque<usize>,
 }
 
-/// Something that will happen.
+/// A future event.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// The next parcel for this end is there.
+    /// The next parcel for this end arrives.
     Arrival(usize),
-    /// A connection comes to an address, for its server's end.
+    /// A connection request reaches an address, for the server's end.
     Connection(SocketAddr, usize),
-    /// The one who dials hears of it: whether somebody listens.
+    /// The dialling end learns whether a listener was there.
     Answer(usize, bool),
 }
 
-/// See the module's description.
+/// The state of a simulated world; one thread at a time changes it.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) now_ns: u64,
     pub(crate) draw: Draw,
     sequence: u64,
-    /// Turns since time has passed.
+    /// Turns since time last passed.
     turns: u32,
     digest: DefaultHasher,
     pub(crate) events: BTreeMap<(u64, u64), Event>,
@@ -90,13 +90,13 @@ pub(crate) struct State {
     pub(crate) ends: Vec<End>,
     pub(crate) places: Vec<Place>,
     pub(crate) links: Vec<Link>,
-    /// Which link leads to an address: the first, where none is named.
+    /// The link to an address; the first link if none is given.
     pub(crate) ways: BTreeMap<SocketAddr, usize>,
     pub(crate) processes: usize,
     pub(crate) is_over: bool,
 }
 
-/// When a world begins: no time is 0.
+/// When a world begins: so no time is 0.
 const BEGIN_NS: u64 = 1_000_000_000;
 
 impl State {
@@ -120,32 +120,34 @@ impl State {
         }
     }
 
-    /// Notes what has happened, so that two runs can be compared.
+    /// Adds an event to the digest, so that two runs can be compared.
     pub(crate) fn note(&mut self, what: impl Hash) {
         (self.now_ns, what).hash(&mut self.digest);
     }
 
-    /// Somebody has a turn; how many that were since time has passed.
+    /// Counts a turn. Returns how many there were since time last passed.
     pub(crate) const fn count_turn(&mut self) -> u32 {
         self.turns += 1;
         self.turns
     }
 
-    /// Time passes.
+    /// Sets the time to `at_ns`.
     pub(crate) const fn pass_to(&mut self, at_ns: u64) {
         (self.now_ns, self.turns) = (at_ns, 0);
     }
 
+    /// The hash of all events so far.
     pub(crate) fn digest(&self) -> u64 {
         self.digest.finish()
     }
 
+    /// Adds an event at `at_ns`.
     pub(crate) fn expect(&mut self, at_ns: u64, event: Event) {
         self.sequence += 1;
         self.events.insert((at_ns, self.sequence), event);
     }
 
-    /// Does what is due.
+    /// Handles all events that are due.
     pub(crate) fn happen(&mut self) {
         while let Some((&(at_ns, sequence), _)) = self.events.first_key_value() {
             if at_ns > self.now_ns {
@@ -163,7 +165,7 @@ impl State {
         }
     }
 
-    // The next parcel for an end is there, unless its link is cut.
+    // The next parcel for end `to` arrives, unless the link is cut.
     fn arrive(&mut self, to: usize) {
         let now_ns = self.now_ns;
         let clear_ns = self.link(to).clear_ns(now_ns).max(self.ends[to].arrivals.held_until_ns);
@@ -193,6 +195,7 @@ impl State {
         self.go_on_receiving(to);
     }
 
+    /// A connection request reaches `address`: it is queued at the listener, or refused.
     fn connect(&mut self, address: SocketAddr, end: usize) {
         let link = self.link(end);
         let back_ns = link.clear_ns(self.now_ns) + link.latency_ns;
@@ -212,11 +215,13 @@ impl State {
         self.go_on_accepting();
     }
 
+    /// The link of an end.
     pub(crate) fn link(&self, end: usize) -> Link {
         self.links[self.ends[end].link]
     }
 
-    /// A new connection: the end of the one who dials; its server's has the next number.
+    /// Opens a connection. Returns the number of the dialling end; the server's end has the next
+    /// number.
     pub(crate) fn dial(&mut self, address: SocketAddr, process: usize) -> usize {
         let link = self.ways.get(&address).copied().unwrap_or(0);
         let number = self.ends.len();
@@ -229,7 +234,7 @@ impl State {
         number
     }
 
-    /// Hands connections to those that accept them.
+    /// Completes accepts with queued connections.
     pub(crate) fn go_on_accepting(&mut self) {
         for number in 0..self.places.len() {
             while let Some((ring, token)) = self.places[number].accepts
@@ -248,7 +253,7 @@ impl State {
         }
     }
 
-    /// Sends bytes of an end, in segments.
+    /// Sends bytes from an end, in segments.
     pub(crate) fn transmit(&mut self, from: usize, mut bytes: &[u8]) {
         let link = self.link(from);
         while !bytes.is_empty() {
@@ -260,6 +265,7 @@ impl State {
         }
     }
 
+    /// Puts a parcel on its way, to arrive at `at_ns` but after earlier ones.
     fn post(&mut self, to: usize, parcel: Parcel, at_ns: u64) {
         let end = &mut self.ends[to];
         let at_ns = at_ns.max(end.arrivals.last_ns);
@@ -268,12 +274,13 @@ impl State {
         self.expect(at_ns, Event::Arrival(to));
     }
 
+    /// Sends the end of a connection, or a reset, after all bytes.
     fn post_end(&mut self, from: usize, parcel: Parcel) {
         let at_ns = self.link(from).arrival_ns(self.now_ns, 0, &mut self.draw);
         self.post(from ^ 1, parcel, at_ns);
     }
 
-    /// Nothing more is sent from there.
+    /// Shuts the sending direction of an end.
     pub(crate) fn shut_writing(&mut self, from: usize) {
         if !std::mem::replace(&mut self.ends[from].state.has_shut, true) {
             if let Some(waiting) = self.ends[from].send.take() {
@@ -283,7 +290,7 @@ impl State {
         }
     }
 
-    /// Nothing more passes there, either way.
+    /// Shuts both directions of an end.
     pub(crate) fn shut(&mut self, from: usize) {
         self.shut_writing(from);
         self.ends[from].state.is_deaf = true;
@@ -294,7 +301,8 @@ impl State {
         self.go_on_sending(from ^ 1);
     }
 
-    /// This end resets its connection: what it was to send and has not left is forgotten.
+    /// Resets a connection from this end; if the link is cut, parcels under way to the peer are
+    /// dropped.
     pub(crate) fn reset(&mut self, from: usize) {
         if std::mem::replace(&mut self.ends[from].state.is_reset, true) {
             return;
@@ -310,15 +318,15 @@ impl State {
         self.post_end(from, Parcel::Reset);
     }
 
-    /// A connection is over for the end that dialled. What that has sent stays on its way until a
-    /// time, and only then does the other end hear.
+    /// Resets a connection for the end that dialled. What it has sent stays under way until
+    /// `until_ns`, and only then does the other end learn of the reset.
     pub(crate) fn strand(&mut self, end: usize, until_ns: u64) {
         self.break_off(end);
         self.ends[end ^ 1].arrivals.held_until_ns = until_ns;
         self.post_end(end, Parcel::Reset);
     }
 
-    // It has heard that its connection is over.
+    // Marks an end as reset, and completes its requests.
     fn break_off(&mut self, end: usize) {
         self.ends[end].state.is_reset = true;
         if let Some(waiting) = self.ends[end].send.take() {
@@ -327,7 +335,7 @@ impl State {
         self.go_on_receiving(end);
     }
 
-    /// Nobody has this end any more.
+    /// Closes an end whose last handle was dropped.
     pub(crate) fn close(&mut self, end: usize) {
         if std::mem::replace(&mut self.ends[end].state.is_closed, true) {
             return;
@@ -339,7 +347,7 @@ impl State {
         }
     }
 
-    /// No more connections come there; those that nobody has taken are reset.
+    /// Closes a listener; connections that are not accepted are reset.
     pub(crate) fn shut_place(&mut self, number: usize) {
         let place = &mut self.places[number];
         place.is_open = false;
@@ -353,12 +361,13 @@ impl State {
         }
     }
 
+    /// Completes a request with an error.
     fn fail(&mut self, waiting: Waiting, kind: ErrorKind) {
         let Waiting { ring, token, bytes, .. } = waiting;
         self.end(ring, token, Err(kind.into()), Held::Bytes(bytes));
     }
 
-    /// A request has ended.
+    /// Completes a request of a ring.
     pub(crate) fn end(&mut self, ring: usize, token: u64, result: Result<u32, Error>, held: Held) {
         self.rings[ring].in_flight -= 1;
         let completed =
@@ -366,7 +375,7 @@ impl State {
         self.rings[ring].ended.push_back((completed, None));
     }
 
-    /// Ends a receive that waits there, if it can.
+    /// Completes the pending receive of an end, if it can be.
     pub(crate) fn go_on_receiving(&mut self, number: usize) {
         let end = &mut self.ends[number];
         if !end.is_readable() {
@@ -383,7 +392,7 @@ impl State {
         self.go_on_sending(number ^ 1);
     }
 
-    /// Sends what waits for room, as far as there is some.
+    /// Sends bytes of the pending send of an end, as far as the window has room.
     pub(crate) fn go_on_sending(&mut self, number: usize) {
         let room = WINDOW.saturating_sub(self.ends[number ^ 1].unread);
         let Some(mut waiting) = self.ends[number].send.take() else { return };
@@ -402,6 +411,7 @@ impl State {
 }
 
 impl Parcel {
+    /// Length in bytes; 0 without any.
     fn weight(&self) -> usize {
         match self {
             Self::Bytes(bytes) => bytes.len(),

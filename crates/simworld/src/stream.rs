@@ -1,4 +1,4 @@
-//! Ends of connections, and places where they come, as threads of a simulated world have them.
+//! Ends of connections, and listeners, for threads of a simulated world.
 
 use std::io::{Error, ErrorKind, Result};
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use sys::stream::{End, Listener, SimulatedListener, SimulatedStream, Stream};
 use super::schedule::Stage;
 use super::state::Wait;
 
-/// One end of a connection, closed with the last who has it.
+/// One end of a connection, closed when the last handle is dropped.
 pub(crate) struct SimStream {
     stage: Arc<Stage>,
     end: usize,
@@ -22,7 +22,7 @@ impl SimStream {
         Self { stage: Arc::clone(stage), end }
     }
 
-    /// The end that a stream of this world is.
+    /// The number of the end behind a stream of this world.
     pub(crate) fn number_of(stream: &Stream) -> usize {
         let number = stream.simulated_number().and_then(|number| usize::try_from(number).ok());
         number.expect("a stream of this world")
@@ -106,7 +106,7 @@ impl Drop for SimStream {
     }
 }
 
-/// Where connections come.
+/// A listener of a simulated world.
 pub(crate) struct SimListener {
     stage: Arc<Stage>,
     place: usize,
@@ -117,7 +117,7 @@ impl SimListener {
         Self { stage: Arc::clone(stage), place }
     }
 
-    /// The place that a listener of this world is.
+    /// The number of the place behind a listener of this world.
     pub(crate) fn number_of(listener: &Listener) -> usize {
         let number = listener.simulated_number().and_then(|number| usize::try_from(number).ok());
         number.expect("a listener of this world")

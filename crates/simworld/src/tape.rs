@@ -1,4 +1,4 @@
-//! What a target has done over sockets, to be done again without any.
+//! Recording what a target does over sockets, and replaying it without any.
 //!
 //! ```text
 //! record: threads ─► ring of the kernel, sockets ─┬─► what came, at what time ─┐
@@ -8,13 +8,13 @@
 //! ```
 //!
 //! One thread runs at a time in both, from one wait to the next, so that the tape is one sequence:
-//! turns, each with what ended a wait, and between them what the thread whose turn it was has
-//! asked. Time stands still during a turn.
+//! turns, each with what ended a wait, and between them what the running thread has requested. Time
+//! stands still during a turn.
 //!
 //! Invariants:
-//! - While it is recorded, the requests are the kernel's and the connections are sockets.
-//! - While it is played, nothing comes from anywhere but the tape: the first request that differs
-//!   from the recorded one stops all threads, and says so.
+//! - During recording, the requests are the kernel's and the connections are sockets.
+//! - During replay, all input comes from the tape: the first request that differs from the recorded
+//!   one stops all threads with a message.
 
 mod ring;
 mod stream;

@@ -1,4 +1,4 @@
-//! A ring: the kernel's while it is recorded, and the tape's while it is played.
+//! A ring: the kernel's during recording, the tape's during replay.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -9,13 +9,13 @@ use sys::stream::Stream;
 use super::stream::{TapedListener, TapedStream};
 use super::turns::{Came, Effect, Input, State, Tape};
 
-/// What is under way.
+/// A request under way.
 struct Request {
-    /// While it is played: the memory that it was given.
+    /// The memory that the request was given; empty while the kernel has it.
     held: Held,
-    /// Where what is received begins; `None` where nothing is.
+    /// Where a receive begins in the memory; `None` for other requests.
     from: Option<usize>,
-    /// The stream that it is about is open as long.
+    /// Holds the stream of the request open.
     _stream: Option<Stream>,
 }
 
@@ -33,7 +33,7 @@ impl TapedRing {
         Ok(Self { tape: Arc::clone(tape), real, under_way, ended })
     }
 
-    // Begins a request with the kernel, if it is recorded.
+    // Starts a request: with the kernel during recording.
     fn begin(&mut self, asked: Asked, token: u64) -> Request {
         let real_of = |state: &State, stream: &Stream| {
             state.streams[TapedStream::number_of(stream)].clone().expect("it is open")
@@ -69,7 +69,7 @@ impl TapedRing {
         }
     }
 
-    // What has ended with the kernel, as the tape has it; the memory goes back to `under_way`.
+    // Takes the kernel's completions, in the tape's form; their memory returns to `under_way`.
     fn harvest(
         ring: &mut Ring,
         under_way: &mut BTreeMap<u64, Request>,
@@ -98,12 +98,12 @@ impl TapedRing {
         all
     }
 
-    // What has come, as the one who asked gets it.
+    // Turns an entry of the tape into a completion for the thread.
     fn give(&mut self, came: Came) {
         let Came { token, result, bytes, accepted, has_more } = came;
         let accepted = accepted.map(|addresses| {
             let mut state = self.tape.lock();
-            // While it is recorded, the socket is there already, in the same order.
+            // During recording, the socket has been stored already, in the same order.
             let number = self.accepted_number(&mut state);
             drop(state);
             Stream::simulated(Arc::new(TapedStream::new(&self.tape, number, addresses)))
@@ -129,6 +129,7 @@ impl TapedRing {
         });
     }
 
+    /// The number of the next accepted stream.
     fn accepted_number(&self, state: &mut State) -> usize {
         if self.real.is_none() {
             state.streams.push(None);

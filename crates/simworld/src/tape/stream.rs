@@ -1,5 +1,4 @@
-//! Connections, and places where they come: sockets while they are recorded, nothing at all while
-//! they are played.
+//! Connections and listeners: with sockets during recording, without during replay.
 
 use std::io::{ErrorKind, Result};
 use std::net::SocketAddr;
@@ -11,7 +10,7 @@ use sys::stream::{End, Listener, SimulatedListener, SimulatedStream, Stream};
 
 use super::turns::{Effect, Tape};
 
-/// One end of a connection, closed with the last who has it. Only a ring sends and receives there.
+/// One end of a connection, closed when the last handle is dropped. Only a ring sends and receives.
 pub(crate) struct TapedStream {
     tape: Arc<Tape>,
     number: usize,
@@ -23,12 +22,13 @@ impl TapedStream {
         Self { tape: Arc::clone(tape), number, addresses }
     }
 
-    /// Which of the tape's a stream is.
+    /// The number of a stream on the tape.
     pub(crate) fn number_of(stream: &Stream) -> usize {
         let number = stream.simulated_number().and_then(|number| usize::try_from(number).ok());
         number.expect("a stream of this tape")
     }
 
+    /// The socket; `None` during replay.
     fn real(&self) -> Option<Stream> {
         self.tape.lock().streams.get(self.number).cloned().flatten()
     }
@@ -89,7 +89,7 @@ impl Drop for TapedStream {
     }
 }
 
-/// Where connections come.
+/// A listener of a tape.
 pub(crate) struct TapedListener {
     tape: Arc<Tape>,
     place: usize,
@@ -100,7 +100,7 @@ impl TapedListener {
         Self { tape: Arc::clone(tape), place }
     }
 
-    /// Which of the tape's a listener is.
+    /// The number of a listener on the tape.
     pub(crate) fn number_of(listener: &Listener) -> usize {
         let number = listener.simulated_number().and_then(|number| usize::try_from(number).ok());
         number.expect("a listener of this tape")

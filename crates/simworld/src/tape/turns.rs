@@ -1,4 +1,4 @@
-//! The sequence of turns, and whose turn it is.
+//! The sequence of turns, and which thread has its turn.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use sys::stream::{End, Listener, Stream};
 
-/// Something that a thread has asked of its world.
+/// A request of a thread to its world.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Effect {
     Start(String),
@@ -23,30 +23,30 @@ pub(crate) enum Effect {
     Close(usize),
 }
 
-/// A request of a ring that has ended.
+/// A completion of a ring, in the tape's form.
 #[derive(Debug, Clone)]
 pub(crate) struct Came {
     pub(crate) token: u64,
     pub(crate) result: Result<u32, ErrorKind>,
-    /// Of a receive.
+    /// The bytes of a receive.
     pub(crate) bytes: Vec<u8>,
-    /// Of an accept: the addresses of both ends.
+    /// The addresses of both ends, for an accept.
     pub(crate) accepted: Option<[SocketAddr; 2]>,
     pub(crate) has_more: bool,
 }
 
-/// What has ended a wait, or answers a question.
+/// What has ended a wait.
 #[derive(Debug, Clone)]
 pub(crate) enum Input {
-    /// A thread begins.
+    /// The thread starts.
     Began,
-    /// Requests of its ring have ended.
+    /// Completions of its ring.
     Ring(Vec<Came>),
-    /// It has waited for a waker: whether that was used.
+    /// A wait for a waker is over, and whether that was used.
     Waited(bool),
     /// Another thread has ended.
     Joined,
-    /// What the tape is not about is over.
+    /// Work outside the tape is done.
     Outside,
 }
 
@@ -58,13 +58,13 @@ enum Entry {
         input: Input,
     },
     Effect(Effect),
-    /// An address that was given, or bytes that had come: no thread waits for it.
+    /// The answer to a request that no thread waits for: an address, or a number of bytes.
     Address(SocketAddr),
     Count(u64),
 }
 
 impl Entry {
-    /// Whose turn it is from here on.
+    /// The thread whose turn begins with this entry; `None` for other entries.
     const fn thread(&self) -> Option<usize> {
         match self {
             Self::Turn { thread, .. } => Some(*thread),
@@ -73,18 +73,18 @@ impl Entry {
     }
 }
 
-/// What was recorded.
+/// A recording.
 #[derive(Debug, Clone, Default)]
 pub struct Record(Vec<Entry>);
 
 impl Record {
-    /// How often a thread had its turn.
+    /// How many turns there were.
     #[must_use]
     pub fn turns(&self) -> usize {
         self.0.iter().filter(|entry| matches!(entry, Entry::Turn { .. })).count()
     }
 
-    /// Bytes that were sent.
+    /// How many bytes were sent.
     #[must_use]
     pub fn sent_bytes(&self) -> usize {
         let sent = |entry: &Entry| match entry {
@@ -94,7 +94,7 @@ impl Record {
         self.0.iter().map(sent).sum()
     }
 
-    /// Connections that came.
+    /// How many connections were accepted.
     #[must_use]
     pub fn connections(&self) -> usize {
         let accepted = |entry: &Entry| match entry {
@@ -110,37 +110,39 @@ impl Record {
 #[derive(Debug, Default)]
 pub(crate) struct State {
     entries: Vec<Entry>,
-    /// While it is played: the entry that is next.
+    /// The next entry to replay; `None` during recording.
     next: Option<usize>,
-    /// Whose turn it is; nobody's while all wait.
+    /// The thread whose turn it is; `None` while all wait.
     running: Option<usize>,
     pub(crate) now_ns: u64,
     threads: usize,
-    /// While it is recorded: what they are to the kernel.
+    /// During recording, the kernel's listeners and streams.
     pub(crate) places: Vec<Option<Listener>>,
     pub(crate) streams: Vec<Option<Stream>>,
-    /// Streams that somebody was given.
+    /// How many accepted streams were handed out.
     pub(crate) given: usize,
-    /// What was asked in place of what was recorded.
+    /// A request that differs from the recorded one, as a message.
     difference: Option<String>,
 }
 
-/// Where all threads of a tape meet.
+/// The state of a tape, shared by all of its threads.
 #[derive(Debug, Default)]
 pub(crate) struct Tape {
     state: Mutex<State>,
     bell: Condvar,
 }
 
-/// A turn that does not come for so long never will.
+/// After so long a turn is taken for one that never comes.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 impl Tape {
+    /// A tape that records.
     pub(crate) fn to_record() -> Arc<Self> {
         let state = State { running: Some(0), threads: 1, ..State::default() };
         Arc::new(Self { state: Mutex::new(state), bell: Condvar::new() })
     }
 
+    /// A tape that replays `record`.
     pub(crate) fn to_play(record: &Record) -> Arc<Self> {
         let Record(entries) = record.clone();
         let state =
@@ -148,15 +150,18 @@ impl Tape {
         Arc::new(Self { state: Mutex::new(state), bell: Condvar::new() })
     }
 
+    /// Locks the state.
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether the tape replays.
     pub(crate) fn is_played(&self) -> bool {
         self.lock().next.is_some()
     }
 
-    /// What was recorded, all of which was played if it was played.
+    /// Returns the recording.
+    /// Panics if a replay has entries left.
     pub(crate) fn end(&self) -> Record {
         let mut state = self.lock();
         let left = state.next.map(|next| state.entries.len() - next);
@@ -165,7 +170,7 @@ impl Tape {
         Record(std::mem::take(&mut state.entries))
     }
 
-    /// The running thread has asked for something.
+    /// Records a request of the running thread, or compares it with the recorded one.
     pub(crate) fn ask(&self, effect: Effect) {
         let mut state = self.lock();
         let Some(next) = state.next else {
@@ -181,7 +186,7 @@ impl Tape {
         }
     }
 
-    /// An address that nobody waits for.
+    /// An address: that of `now`, which is recorded, or the recorded one.
     pub(crate) fn address(&self, now: impl FnOnce() -> SocketAddr) -> SocketAddr {
         self.answer(
             || Entry::Address(now()),
@@ -192,7 +197,7 @@ impl Tape {
         )
     }
 
-    /// A number that nobody waits for.
+    /// A number: that of `now`, which is recorded, or the recorded one.
     pub(crate) fn count(&self, now: impl FnOnce() -> u64) -> u64 {
         self.answer(
             || Entry::Count(now()),
@@ -203,6 +208,7 @@ impl Tape {
         )
     }
 
+    /// Records the entry that `now` makes, or takes the next recorded one.
     fn answer<T>(&self, now: impl FnOnce() -> Entry, take: impl Fn(&Entry) -> Option<T>) -> T {
         let recorded = (!self.is_played()).then(now);
         let mut state = self.lock();
@@ -223,7 +229,7 @@ impl Tape {
         })
     }
 
-    /// The running thread waits; another may have its turn. Its own number.
+    /// Ends the turn of the running thread, which is about to wait. Returns its number.
     pub(crate) fn let_go(&self) -> usize {
         let mut state = self.lock();
         let own = state.running.take();
@@ -232,8 +238,8 @@ impl Tape {
         own.unwrap_or(0)
     }
 
-    /// Waits for the turn of a thread: while it is recorded, until nobody else runs; `input` says
-    /// what its wait has brought then. While it is played, until it comes on the tape.
+    /// Waits for a turn of thread `own`: during recording, until no other thread runs; `input` then
+    /// says what has ended its wait. During replay, until its entry is next.
     pub(crate) fn turn(&self, own: usize, input: impl FnOnce(&mut State) -> Input) -> Input {
         let mut state = self.lock();
         let is_on = |state: &State| match state.next {
@@ -271,18 +277,19 @@ impl Tape {
         input
     }
 
-    /// A thread more; its number.
+    /// Adds a thread. Returns its number.
     pub(crate) fn thread(&self) -> usize {
         let mut state = self.lock();
         state.threads += 1;
         state.threads - 1
     }
 
-    /// Whether something else was asked than was recorded: nobody has a turn any more.
+    /// Whether a request differed from the recorded one: no thread has a turn any more.
     pub(crate) fn has_failed(&self) -> bool {
         self.lock().difference.is_some()
     }
 
+    /// Stops all threads with a message.
     fn fail(&self, mut state: MutexGuard<'_, State>, text: &str) {
         state.difference.get_or_insert_with(|| text.to_owned());
         drop(state);

@@ -1,4 +1,4 @@
-//! A world whose threads are recorded, or played.
+//! A world whose threads are recorded or replayed.
 
 use std::fmt;
 use std::io::{ErrorKind, Result};
@@ -15,31 +15,31 @@ use super::ring::TapedRing;
 use super::stream::TapedListener;
 use super::turns::{Effect, Input, Record, Tape};
 
-/// For the thread that begins it, and as a world for a target.
+/// A tape, as a world for a target and for the thread that runs the scenario.
 #[derive(Clone)]
 pub struct Taped(Arc<Tape>);
 
 impl Taped {
-    /// Records what a target does on this machine.
+    /// A world that records what a target does on this machine.
     #[must_use]
     pub fn to_record() -> Self {
         Self(Tape::to_record())
     }
 
-    /// Does again what was recorded.
+    /// A world that replays `record`.
     #[must_use]
     pub fn to_play(record: &Record) -> Self {
         Self(Tape::to_play(record))
     }
 
-    /// As a world.
+    /// The tape as a world.
     #[must_use]
     pub fn world(&self) -> Arc<dyn World> {
         Arc::new(self.clone())
     }
 
-    /// Does what the tape is not about, while the threads of the target have their turns; while it
-    /// is played, that is over when it was.
+    /// Runs `work`, which is not on the tape, while the threads of the target have their turns.
+    /// During replay `work` is not run, and this returns where it returned in the recording.
     pub fn outside(&self, work: impl FnOnce()) {
         let own = self.0.let_go();
         if !self.0.is_played() {
@@ -48,17 +48,17 @@ impl Taped {
         self.0.turn(own, |_| Input::Outside);
     }
 
-    /// What was recorded.
+    /// Returns the recording.
     ///
     /// # Panics
-    /// When it was played, and something is left.
+    /// If a replay has entries left.
     #[must_use]
     pub fn end(self) -> Record {
         self.0.end()
     }
 }
 
-/// Another may have its turn when this thread has ended.
+/// Ends the turn of a thread when it is dropped.
 struct Last(Arc<Tape>);
 
 impl Drop for Last {
@@ -92,7 +92,7 @@ impl World for Taped {
             let own = tape.let_go();
             if tape.is_played() {
                 if tape.has_failed() {
-                    // Whoever waits says what differs.
+                    // The thread that waits reports the difference.
                     let _panicked = thread.join();
                     return Ok(());
                 }
