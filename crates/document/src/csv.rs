@@ -4,32 +4,33 @@ use std::ops::Range;
 
 use csv_core::{ReadFieldResult, Reader};
 
-/// A row.
+/// A row of CSV.
 #[derive(Debug, Default)]
 pub struct Row {
-    /// Where it begins.
+    /// Offset of its first cell.
     pub at: usize,
-    /// Where it ends: where a cell that it lacks would be.
+    /// Offset of its end: the place of a cell that it lacks.
     pub end: usize,
-    // What its cells say, one after another, and where each begins and what it says.
+    // The text of all cells, one after another, and for each cell where it begins in the source and
+    // its range in `text`.
     text: String,
     cells: Vec<(usize, Range<usize>)>,
 }
 
 impl Row {
-    /// What its cells say, without white space around it, and where each of them begins.
+    /// The cells, trimmed, each with its offset in the source.
     pub fn cells(&self) -> impl Iterator<Item = (usize, &str)> {
         self.cells.iter().map(|(at, place)| (*at, self.text[place.clone()].trim()))
     }
 }
 
-/// The rows that say something. A quote that does not end takes in the rest of the text.
+/// The rows that are not blank. A quote that is not closed extends to the end of the text.
 pub fn rows(text: &str) -> impl Iterator<Item = Row> {
     Rows { text, at: 0, reader: Reader::new() }
         .filter(|row| row.cells().any(|(_, cell)| !cell.is_empty()))
 }
 
-/// What stands between commas, without white space around it, and where it begins: `a=1, b=2`.
+/// The parts between commas, trimmed, each with its offset: `a=1, b=2`.
 pub fn list(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.split(',').scan(0, |at, part| {
         let here = *at + (part.len() - part.trim_start().len());
@@ -45,7 +46,8 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    // Where the next cell begins: after the end of the row before, white space and a quote.
+    // Offset of the next cell's text: after line ends if it is a row's first, white space and a
+    // quote.
     fn start(&self, is_first: bool) -> usize {
         let rest = &self.text[self.at..];
         let line = if is_first { rest.trim_start_matches(['\r', '\n']) } else { rest };
@@ -68,7 +70,7 @@ impl Iterator for Rows<'_> {
             self.at += read;
             bytes.extend_from_slice(&buffer[..written]);
             match result {
-                // Told that there is no more, the reader ends the last cell.
+                // An empty input makes the reader end the last cell.
                 ReadFieldResult::InputEmpty | ReadFieldResult::OutputFull => {}
                 ReadFieldResult::End => return None,
                 ReadFieldResult::Field { record_end } => {
@@ -82,7 +84,7 @@ impl Iterator for Rows<'_> {
             }
         }
         row.end = self.text[..self.at].trim_end_matches(['\r', '\n']).len();
-        // Only quotes were left out, so it is text as before.
+        // Only quotes were removed, so it is still valid UTF-8.
         row.text = String::from_utf8(bytes).unwrap_or_default();
         Some(row)
     }

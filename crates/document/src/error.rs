@@ -15,7 +15,7 @@ pub enum DocumentError {
         /// What the kernel says.
         source: std::io::Error,
     },
-    /// The file is no table of Parquet.
+    /// The file is no Parquet table.
     #[error("{place}: {source}")]
     Table {
         /// The file.
@@ -23,7 +23,7 @@ pub enum DocumentError {
         /// What is wrong in it.
         source: records::RecordError,
     },
-    /// Something in it is wrong.
+    /// A value or key in the file is wrong.
     #[error("{place}: {message}")]
     At {
         /// File, line and column.
@@ -42,7 +42,7 @@ impl Classed for DocumentError {
     }
 }
 
-/// A record that was not written whole.
+/// A record file that could not be written in full.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {source}", path.display())]
 pub struct NotRecorded {

@@ -1,4 +1,4 @@
-//! Files and settings with units, which say where in them something is wrong.
+//! Files and settings with units, and errors that name the place.
 //!
 //! ```text
 //! file, KEY=VALUE ─► Source (name, text) ─► TOML with spans, CSV rows ─► values with units
@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Invariants:
-//! 1. An error names the place where the user wrote what is wrong.
-//! 2. A key that is not known is an error that lists those that are.
+//! 1. An error names the place of what is wrong, as the user wrote it.
+//! 2. An unknown key is an error that lists the known ones.
 
 pub mod csv;
 pub mod toml_text;

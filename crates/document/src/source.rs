@@ -1,4 +1,4 @@
-//! Texts that say where in them something is wrong.
+//! Texts with names, for errors that name the place.
 
 use std::fmt;
 use std::ops::Range;
@@ -11,12 +11,12 @@ use toml::Spanned;
 
 use crate::{DocumentError, toml_text};
 
-/// A text and the name it has.
+/// A text and its name.
 #[derive(Debug, Clone)]
 pub struct Source {
-    /// How messages call it: a file's path, or `--set KEY=VALUE`.
+    /// The name in messages: a file's path, or `--set KEY=VALUE`.
     pub name: String,
-    /// What is in it.
+    /// The contents.
     pub text: String,
 }
 
@@ -24,14 +24,14 @@ pub struct Source {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Text(pub String);
 
-/// With its place.
+/// A value with its place in the text.
 pub type Value = Spanned<Text>;
 
 impl Source {
-    /// Reads a file; one of Parquet as if it were CSV.
+    /// Reads a file; a Parquet file as if it were CSV.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// If the file cannot be read.
     pub fn read(path: &Path) -> Result<Self, DocumentError> {
         let unreadable = |source| DocumentError::Unreadable { path: path.to_owned(), source };
         let name = path.display().to_string();
@@ -46,10 +46,10 @@ impl Source {
         Ok(Self { name, text })
     }
 
-    /// `KEY=VALUE` as if it stood in a file.
+    /// The setting `KEY=VALUE` as the text of a file.
     ///
     /// # Errors
-    /// When it is not of that form.
+    /// If `setting` is not of that form.
     pub fn of_setting(setting: &str) -> Result<Self, DocumentError> {
         let refused = || DocumentError::Set(setting.to_owned());
         let (key, value) = setting.split_once('=').ok_or_else(refused)?;
@@ -61,10 +61,10 @@ impl Source {
         Ok(Self { name: format!("--set {setting}"), text })
     }
 
-    /// Reads it as TOML.
+    /// Parses the text as TOML.
     ///
     /// # Errors
-    /// With the place of the first thing that is wrong.
+    /// The place of the first error, and what is wrong.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, DocumentError> {
         toml::from_str(&self.text).map_err(|error| {
             let message = toml_text::told(&self.text, error.message());
@@ -72,10 +72,10 @@ impl Source {
         })
     }
 
-    /// Reads a value.
+    /// Parses a value.
     ///
     /// # Errors
-    /// With its place, when it is no `T`.
+    /// The place of the value, if it is no `T`.
     pub fn value<T>(&self, value: &Value) -> Result<T, DocumentError>
     where
         T: FromStr<Err: fmt::Display>,
@@ -84,14 +84,14 @@ impl Source {
         text.parse().map_err(|error: T::Err| self.wrong(&value.span(), error.to_string()))
     }
 
-    /// What is wrong at a place.
+    /// The error `message` at the place of `span`.
     #[must_use]
     pub fn wrong(&self, span: &Range<usize>, message: impl Into<String>) -> DocumentError {
         DocumentError::At { place: self.place(span.start), message: message.into() }
     }
 
-    /// `file:line:column`, each from 1; settings are one line whose columns say nothing, and
-    /// Parquet has rows and names.
+    /// `file:line:column` of offset `at`, each from 1. A setting has its name alone, and a Parquet
+    /// file its row and column name.
     #[must_use]
     pub fn place(&self, at: usize) -> String {
         if self.name.starts_with("--set") {
@@ -109,7 +109,7 @@ impl Source {
     }
 }
 
-/// Whether a file is one of Parquet, by its name.
+/// Whether a file is a Parquet file, by its name.
 #[must_use]
 pub fn is_parquet(name: &str) -> bool {
     Path::new(name).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("parquet"))

@@ -1,20 +1,20 @@
-//! TOML into values, with what is wrong in one line.
+//! Parsing of TOML, with errors on one line.
 
 use serde::de::DeserializeOwned;
 
-/// What is wrong in a text, and where.
+/// An error in a text, and its place.
 #[derive(Debug)]
 pub struct Wrong {
-    /// From 1.
+    /// Line number from 1.
     pub line: usize,
     /// What is wrong there.
     pub message: String,
 }
 
-/// Reads a text.
+/// Parses a text.
 ///
 /// # Errors
-/// The first thing in it that cannot be; of a key that is not known, those that are.
+/// The first error in the text; for an unknown key it lists the known ones.
 pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Wrong> {
     toml::from_str(text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start).min(text.len());
@@ -23,7 +23,7 @@ pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Wrong> {
     })
 }
 
-/// What the parser says of a text, on one line, with what to do where it does not say that itself.
+/// The parser's message about a text, on one line, with a remedy if the message has none.
 #[must_use]
 pub fn told(text: &str, message: &str) -> String {
     if text.trim_start().starts_with('{') {
@@ -46,7 +46,7 @@ pub fn told(text: &str, message: &str) -> String {
     message + remedy
 }
 
-/// `file:line:column` of a place in its text, each from 1.
+/// `file:line:column` of offset `at`, each from 1.
 #[must_use]
 pub fn place(name: &str, text: &str, at: usize) -> String {
     let before = text.get(..at).unwrap_or(text);

@@ -1,4 +1,4 @@
-//! Values of flags and files that have a syntax of their own.
+//! Values of flags and files with a syntax of their own.
 
 use std::str::FromStr;
 
@@ -8,15 +8,15 @@ use measure::{BitsPerSec, Duration, ParseError};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bandwidth(pub Option<BitsPerSec>);
 
-/// A text that is no seed.
+/// Why a text is no seed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("\"{0}\": a seed is a whole number up to 2^64-1; write e.g. 7")]
 pub struct SeedError(String);
 
-/// Reads a time; unlike other times, a delay of nothing needs no unit.
+/// Parses a time; `0` needs no unit.
 ///
 /// # Errors
-/// When it is no time.
+/// If `text` is no time.
 pub fn delay(text: &str) -> Result<Duration, ParseError> {
     match text.trim() {
         "0" => Ok(Duration::ZERO),
@@ -24,16 +24,16 @@ pub fn delay(text: &str) -> Result<Duration, ParseError> {
     }
 }
 
-/// Reads a seed.
+/// Parses a seed.
 ///
 /// # Errors
-/// When it is no whole number, or too large.
+/// If `text` is no whole number, or too large.
 pub fn seed(text: &str) -> Result<u64, SeedError> {
     let number = text.parse();
     number.map_err(|_| SeedError(text.to_owned()))
 }
 
-/// Reads requests per second: 5000, 5k, 1.5M; above 0.
+/// Parses a rate in requests per second: 5000, 5k, 1.5M. `None` unless it is above 0 and finite.
 #[must_use]
 pub fn per_second(text: &str) -> Option<f64> {
     let (number, unit) = match text.strip_suffix(['k', 'K']) {

@@ -14,7 +14,7 @@ const SIGKILL: i32 = 9;
 #[derive(Debug)]
 pub struct Child {
     process: std::process::Child,
-    /// Whether its number may be another process's by now.
+    /// Whether it was waited for: then another process may have its number.
     is_reaped: bool,
 }
 
@@ -34,25 +34,25 @@ impl Child {
     /// The kernel kills the child when the calling thread ends.
     ///
     /// # Errors
-    /// When the command cannot be started.
+    /// If the command cannot be started.
     pub fn start(mut command: Command) -> io::Result<Self> {
         command.process_group(0);
         sys::process::die_with_caller(&mut command);
         command.spawn().map(|process| Self { process, is_reaped: false })
     }
 
-    /// Its process id.
+    /// The process id.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.process.id()
     }
 
-    /// Takes the read end of its standard output, if that is a pipe.
+    /// Takes the read end of the standard output; `None` if that is no pipe, or was taken.
     pub fn output(&mut self) -> Option<ChildStdout> {
         self.process.stdout.take()
     }
 
-    /// Reads what it wrote on standard error up to its end, if that is a pipe.
+    /// Reads the standard error to the end; empty if that is no pipe.
     pub fn errors(&mut self) -> String {
         let mut text = String::new();
         if let Some(stderr) = &mut self.process.stderr {
@@ -61,12 +61,12 @@ impl Child {
         text.trim().to_owned()
     }
 
-    /// Asks it to end.
+    /// Sends SIGTERM to the child.
     pub fn terminate(&self) {
         let _ended_already = sys::process::kill(self.id(), SIGTERM);
     }
 
-    /// Waits until it ends, `wake` is readable, or `deadline` has passed.
+    /// Waits until the child ends, `wake` is readable, or `deadline` has passed.
     ///
     /// # Errors
     /// When the kernel cannot wait.
@@ -87,7 +87,7 @@ impl Child {
         }
     }
 
-    /// Waits until it ends.
+    /// Waits until the child ends.
     ///
     /// # Errors
     /// When the kernel cannot wait.
@@ -97,7 +97,7 @@ impl Child {
         self.reap()
     }
 
-    // What it has started in its group ends with it.
+    // Kills the rest of its process group, and waits for its exit status.
     fn reap(&mut self) -> sys::Result<ExitStatus> {
         let _none_left = sys::process::kill_group(self.id(), SIGKILL);
         self.is_reaped = true;
@@ -108,7 +108,7 @@ impl Child {
 impl Drop for Child {
     fn drop(&mut self) {
         if !self.is_reaped {
-            // The group first: it may not exist yet, or have left nothing but the child.
+            // The group first: it may not exist yet, or have no other process left.
             let _none_left = sys::process::kill_group(self.id(), SIGKILL);
             let _ended_already = self.process.kill();
             let _reaped = self.process.wait();

@@ -10,24 +10,24 @@ use measure::{Bytes, Duration};
 
 use crate::{Child, KvReady, LaunchError};
 
-/// A key-value server at any free port of the loopback.
+/// A key-value server at a free port of the loopback interface.
 #[derive(Debug, Clone)]
 pub struct KvSpec<'a> {
     /// The directory of the store.
     pub directory: &'a Path,
-    /// Memory for blocks of tables.
+    /// Size of the block cache.
     pub block_cache: Bytes,
-    /// Writes in memory before they are flushed.
+    /// Size of the write buffer.
     pub write_buffer: Bytes,
     /// Whether tables are read and written without the page cache.
     pub direct: bool,
     /// Processor time that a thread uses before each command.
     pub work: Duration,
-    /// The file of its record, in the end.
+    /// The file of its record, which it writes at its end.
     pub json: &'a Path,
 }
 
-/// A key-value server that serves. Dropping it kills it.
+/// A running key-value server. Dropping it kills it.
 #[derive(Debug)]
 pub struct KvServed {
     /// The process.
@@ -50,7 +50,7 @@ impl KvSpec<'_> {
         command.args(["--ready-fd", &number.to_string()]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = Child::start(command)?;
-        // The child has the only other one, so its end is the end of the pipe.
+        // The child has the only other copy, so the pipe ends with the child.
         drop(writer);
         let mut line = String::new();
         BufReader::new(reader).read_line(&mut line)?;
@@ -60,6 +60,7 @@ impl KvSpec<'_> {
         }
     }
 
+    /// The arguments of the command.
     fn words(&self) -> Vec<String> {
         let path = |path: &Path| path.display().to_string();
         let mut words =
@@ -77,46 +78,46 @@ impl KvSpec<'_> {
     }
 }
 
-/// A load on a key-value server, whose record goes to standard output.
+/// A load on a key-value server, whose record is written to standard output.
 #[derive(Debug, Clone)]
 pub struct LoadSpec {
-    /// Where the server is.
+    /// Address of the server.
     pub address: SocketAddr,
     /// Records of the store.
     pub keys: u64,
     /// Bytes of a key, and of a value when it is set.
     pub sizes: [u64; 2],
-    /// Bytes that an update appends, and of a value at most; it replaces the value if `None`.
+    /// Bytes that an update appends, and the longest value; an update replaces the value if `None`.
     pub append: Option<[u64; 2]>,
     /// Share of reads, the rest being updates, in percent.
     pub read_percent: u8,
-    /// When requests are sent.
+    /// Arrivals of requests.
     pub pace: LoadPace,
     /// For how long, after the warm-up.
     pub duration: Duration,
-    /// What is not counted.
+    /// Time before requests are counted.
     pub warm_up: Duration,
     /// Seed of every draw.
     pub seed: u64,
 }
 
-/// When requests are sent.
+/// Arrivals of requests.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum LoadPace {
-    /// Every record is stored once, and nothing else is done.
+    /// Stores every record once, and sends nothing else.
     Fill,
-    /// So many connections, each with one request at a time.
+    /// A closed loop: so many connections, each with one request at a time.
     Closed(u32),
-    /// So many requests a second, by themselves.
+    /// An open loop: so many requests per second.
     Open(f64),
 }
 
-/// Enough for what arrives while a server pauses.
+/// Enough for the requests that arrive while a server pauses.
 const OPEN_CONNECTIONS: u32 = 256;
 const FILL_CONNECTIONS: u32 = 16;
 
 impl LoadSpec {
-    /// The command, which prints the record and nothing of its own.
+    /// The command, which prints only the record.
     #[must_use]
     pub fn command(&self) -> Command {
         let mut command = crate::afar();
@@ -124,6 +125,7 @@ impl LoadSpec {
         command
     }
 
+    /// The arguments of the command.
     fn words(&self) -> Vec<String> {
         let [key, value] = self.sizes;
         let mut words: Vec<String> = ["load", "kv"].map(str::to_owned).into();
@@ -156,7 +158,7 @@ impl LoadSpec {
             flag("warm-up", format!("{}ns", self.warm_up.as_ns()));
         }
         flag("connections", connections.to_string());
-        // It shares its machine with what it measures.
+        // No polling: the load shares its machine with the server that it measures.
         flag("busy-poll", "0us".to_owned());
         words.extend((self.pace == LoadPace::Fill).then(|| "--fill".to_owned()));
         words.push("--quiet".to_owned());

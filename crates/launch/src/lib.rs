@@ -4,13 +4,13 @@
 //! RunSpec ───► command line ─► Child ─► exit status, Run record in a file
 //! ServeSpec ─► command line ─► Child ─► one line of JSON on a descriptor ─► Served { Ready }
 //! KvSpec ────► the same ──────────────────────────────────────────────────► KvServed
-//! LoadSpec ──► command line ─► whoever starts it ─► Run record on standard output
+//! LoadSpec ──► command line ─► its caller starts it ─► Run record on standard output
 //! ```
 //!
 //! * A measurement runs afar as a user does: as a process, by its flags. This crate is the only one
 //!   that finds afar's program and spells those flags.
 //! * A [`Child`] ends when it is dropped, and the kernel kills it if this process is killed.
-//! * Nobody reads what afar says to people: a target states where it serves in [`Ready`], a
+//! * afar's messages for people are not parsed: a target reports its addresses in [`Ready`], a
 //!   key-value server in [`KvReady`].
 
 mod child;

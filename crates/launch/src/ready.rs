@@ -1,4 +1,4 @@
-//! What a target states once it serves.
+//! What a target or a key-value server reports once it serves.
 
 use std::io::{self, BufRead as _, BufReader, Read, Write};
 use std::net::SocketAddr;
@@ -19,7 +19,7 @@ impl KvReady {
     /// The version of the line.
     pub const SCHEMA: &'static str = "afar.kv.ready/1";
 
-    /// Of a server at this address.
+    /// The line of a server at `address`.
     #[must_use]
     pub fn at(address: SocketAddr) -> Self {
         Self { schema: Self::SCHEMA.to_owned(), address }
@@ -34,7 +34,7 @@ impl KvReady {
         to.write_all(text.as_bytes())
     }
 
-    /// The line, if `text` is one.
+    /// Parses the line; `None` if `text` is none.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok().filter(|ready: &Self| ready.schema == Self::SCHEMA)
@@ -51,7 +51,7 @@ pub struct Ready {
     pub nvme: Vec<SocketAddr>,
     /// Where iSCSI initiators connect.
     pub iscsi: Vec<SocketAddr>,
-    /// Where metrics are read, if they are.
+    /// Address of the metrics, if they are served.
     pub metrics: Option<SocketAddr>,
     /// The thread of each shard, by its number in the kernel.
     pub shards: Vec<u32>,
@@ -77,7 +77,7 @@ impl Ready {
         Self::parse(&line)
     }
 
-    /// The line, if `text` is one.
+    /// Parses the line; `None` if `text` is none.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok().filter(|ready: &Self| ready.schema == Self::SCHEMA)

@@ -4,30 +4,30 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// One run of a program with far memory, whose record goes to a file.
+/// One run of a program with far memory, whose record is written to a file.
 #[derive(Debug, Clone)]
 pub struct RunSpec<'a> {
     /// Local memory, as `--local` takes it.
     pub local: &'a str,
-    /// What a share of that is a share of, if it is fixed.
+    /// The whole of a share of local memory, in bytes, if it is fixed.
     pub of_bytes: Option<u64>,
     /// Whether all processes share the local memory; else each has its own.
     pub is_tree: bool,
     /// The network that delays the program.
     pub network: Network<'a>,
-    /// The record whose calibration is this run's, too.
+    /// The record whose calibration this run uses, too.
     pub calibrated: Option<&'a Path>,
     /// The file of the record.
     pub json: &'a Path,
     /// The file of every fault.
     pub record: &'a Path,
-    /// Whether memory that is not managed keeps the run valid.
+    /// Whether a run stays valid although memory is not managed.
     pub allow_unmanaged: bool,
     /// The program and its arguments. A program named `afar` is this one, whatever is on PATH.
     pub program: &'a [String],
 }
 
-/// What a page takes.
+/// The network's delays.
 #[derive(Debug, Clone, Copy)]
 pub enum Network<'a> {
     /// No delay.
@@ -45,6 +45,7 @@ impl RunSpec<'_> {
         command
     }
 
+    /// The arguments of the command.
     fn words(&self) -> Vec<OsString> {
         let mut words: Vec<OsString> =
             ["run", "--quiet", "--allow-below-floor", "--local", self.local].map(Into::into).into();

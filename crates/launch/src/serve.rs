@@ -12,7 +12,7 @@ use crate::{Child, Ready};
 /// What a target serves, and how.
 #[derive(Debug, Clone, Default)]
 pub struct ServeSpec {
-    /// Disks by the name of their subsystem, with what they are.
+    /// Disks: the name of the subsystem, and the backend.
     pub disks: Vec<(String, String)>,
     /// Where NVMe/TCP hosts connect.
     pub nvme: Vec<SocketAddr>,
@@ -20,20 +20,20 @@ pub struct ServeSpec {
     pub iscsi: Vec<SocketAddr>,
     /// Threads, as many as there are processors if `None`.
     pub shards: Option<usize>,
-    /// How long a shard looks for the next request before it sleeps.
+    /// How long a shard polls for the next request before it sleeps.
     pub busy_poll: Duration,
-    /// Sends of this size and above are not copied.
+    /// Sends from this size on are not copied.
     pub zero_copy: Option<Bytes>,
-    /// Whether the target says in the end where the time of commands went.
+    /// Whether the target reports at its end where the time of commands was spent.
     pub traces: bool,
 }
 
-/// A target that serves. Dropping it kills it.
+/// A running target. Dropping it kills it.
 #[derive(Debug)]
 pub struct Served {
-    /// The process. What it prints on standard output is a pipe.
+    /// The process. Its standard output is a pipe.
     pub child: Child,
-    /// Where it serves.
+    /// The addresses at which it serves.
     pub ready: Ready,
 }
 
@@ -43,10 +43,10 @@ pub enum LaunchError {
     /// The process could not be started.
     #[error("start afar: {0}; check that afar may start processes")]
     Start(#[from] io::Error),
-    /// The process ended first.
+    /// The target ended before it served.
     #[error("start afar serve: it ended before it served: {0}")]
     Ended(String),
-    /// The same of a key-value server.
+    /// The key-value server ended before it served.
     #[error("start afar kv serve: it ended before it served: {0}")]
     KvEnded(String),
 }
@@ -65,7 +65,7 @@ impl ServeSpec {
         command.args(["--ready-fd", &number.to_string()]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = Child::start(command)?;
-        // The child has the only other one, so its end is the end of the pipe.
+        // The child has the only other copy, so the pipe ends with the child.
         drop(writer);
         match Ready::read(reader) {
             Some(ready) => Ok(Served { child, ready }),
@@ -73,6 +73,7 @@ impl ServeSpec {
         }
     }
 
+    /// The arguments of the command.
     fn words(&self) -> Vec<String> {
         let mut words = vec!["serve".to_owned(), "--quiet".to_owned()];
         words.extend(self.disks.iter().map(|(name, uri)| format!("{name}={uri}")));
