@@ -1,4 +1,4 @@
-//! Why a command did not do what it was asked, and the exit status for that.
+//! Why a command failed, and its exit status.
 //!
 //! Each error names its class beside its own definition, so this module knows no command.
 
@@ -6,22 +6,22 @@ use std::error::Error;
 use std::fmt;
 use std::process::ExitCode;
 
-/// What kind of end a command came to; shells and timeout(1) use the same exit statuses.
+/// The kind of a command's end; shells and timeout(1) use the same exit statuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
-    /// The command ran and did not succeed.
+    /// The command ran, and its result is a failure.
     Failed,
-    /// The user can mend it on the command line or in a file.
+    /// An error of the command line or of a file, which the user can correct.
     Usage,
     /// This machine lacks something.
     Environment,
     /// Too little of a program's memory was managed for a conclusion.
     Invalid,
-    /// A measured figure is surely beyond the bound that the user gave.
+    /// A measured figure is certainly above the bound that the user gave.
     Above,
-    /// The measured figures do not tell on which side of that bound they are.
+    /// The measured figures do not decide on which side of that bound they are.
     Undecided,
-    /// afar failed around a program that may be sound.
+    /// afar failed, whatever the program did.
     Ours,
     /// The program to run is no executable.
     NotExecutable,
@@ -33,7 +33,7 @@ pub enum Class {
     Signalled(i32),
 }
 
-/// An error that knows its class.
+/// An error that has a class.
 pub trait Classed: Error {
     /// The class of this error.
     fn class(&self) -> Class;
@@ -66,7 +66,7 @@ impl Class {
     }
 }
 
-/// For ends that need no sentence; a failure has one ([`Failure::shown`]).
+/// For ends without a sentence; a failure has one ([`Failure::shown`]).
 impl From<Class> for ExitCode {
     fn from(class: Class) -> Self {
         Self::from(class.status())
@@ -79,7 +79,7 @@ impl Failure {
         Self { class, error: Box::new(error) }
     }
 
-    /// A failure that an answer shows in full: what did not succeed, in one sentence.
+    /// A failure of which an answer shows all details: `sentence` says what failed.
     #[must_use]
     pub fn shown(class: Class, sentence: String) -> Self {
         Self { class, error: sentence.into() }

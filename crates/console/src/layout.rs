@@ -1,11 +1,12 @@
-//! How numbers are laid out: tables for people and as CSV, and rates in thousands.
+//! Layout of numbers: tables for people and as CSV, and rates in thousands.
 
 use std::borrow::Cow;
 
-/// Shown where there is no number.
+/// Printed where there is no number.
 pub const NONE: &str = "–";
 
-/// Columns as wide as they need to be, the first to the left and the others to the right.
+/// A table with columns as wide as their cells, the first left-aligned and the others
+/// right-aligned.
 #[must_use]
 pub fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
@@ -35,13 +36,14 @@ pub fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
     cells.map(str::to_owned).to_vec()
 }
 
-/// Rows as RFC 4180 has them, but with line ends of one character.
+/// Rows as CSV of RFC 4180, but with line ends of one character.
 #[must_use]
 pub fn csv(rows: impl IntoIterator<Item = impl AsRef<[String]>>) -> String {
     let line = |row: &[String]| row.iter().map(|cell| quote(cell)).collect::<Vec<_>>().join(",");
     rows.into_iter().map(|row| line(row.as_ref()) + "\n").collect()
 }
 
+/// A cell, quoted if need be.
 fn quote(cell: &str) -> Cow<'_, str> {
     if cell.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", cell.replace('"', "\"\"")).into()
@@ -50,13 +52,13 @@ fn quote(cell: &str) -> Cow<'_, str> {
     }
 }
 
-/// Requests per second, in thousands.
+/// A rate in thousands per second: `12.3k`.
 #[must_use]
 pub fn kilo(rate: f64) -> String {
     format!("{:.1}k", rate / 1e3)
 }
 
-/// A count with its thousands apart: `1,234,567`.
+/// A number with commas between thousands: `1,234,567`.
 #[must_use]
 pub fn count(number: u64) -> String {
     let digits = number.to_string();

@@ -1,4 +1,4 @@
-//! What a command says and how it ends: the only crate that prints.
+//! Output and exit status of commands: the only crate that prints.
 //!
 //! ```text
 //! result ─► layout ─► Output ─► file or terminal::answer      message ─► terminal::say, Line
@@ -8,8 +8,8 @@
 //! * A command returns its exit status or a [`Failure`]; `main` prints the failure and exits.
 //! * An error implements [`Classed`] beside its definition, so this crate names no command.
 //! * Results go to standard output and files, everything else to standard error.
-//! * How much is said is the user's choice for the whole process ([`SpeechFlags`]): applications
-//!   say what they have to say, and this crate leaves out what nobody wants to hear.
+//! * How much is printed is the user's choice for the whole process ([`SpeechFlags`]): applications
+//!   pass all messages, and this crate leaves out those that the user does not want.
 
 pub mod layout;
 pub mod machine;

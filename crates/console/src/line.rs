@@ -1,8 +1,8 @@
-//! One line on the terminal that shows progress and is gone afterwards.
+//! A progress line on the terminal, which is erased afterwards.
 //!
-//! Drawn here and not by a library: a library (indicatif) draws where the cursor is, and the
-//! program that runs writes to the same terminal. This line is drawn below the cursor, and only
-//! while the terminal is in our foreground and shows what is typed.
+//! Drawn here and not by a library: a library (indicatif) draws at the cursor, and the program
+//! under measurement writes to the same terminal. This line is drawn below the cursor, and only
+//! while the terminal's foreground is ours and its input is echoed.
 //!
 //! A process that shows progress in its own way (a notebook) sets [`VARIABLE`] to `lines`: each
 //! text is then a line of standard error that begins with [`MARK`], terminal or not.
@@ -13,20 +13,21 @@ use rustix::termios::LocalModes;
 
 use crate::{speech, terminal};
 
-/// The program writes to the same terminal and may have left a line half written, so ours goes
-/// below the cursor, which stays where it was (ECMA-48, DEC STD 070): erase what is below, go down
-/// and up again to have a row there, save the cursor, go down, do not wrap.
+/// The program writes to the same terminal and may have left a line half written, so ours is drawn
+/// below the cursor, which stays where it was (ECMA-48, DEC STD 070): erase below, move down and up
+/// again to have a row there, save the cursor, move down, do not wrap.
 const BEFORE: &str = "\x1b[J\x1bD\x1bM\x1b7\x1b[B\r\x1b[?7l";
 const AFTER: &str = "\x1b[?7h\x1b8";
 const ERASE: &str = "\x1b[J";
 
-/// The variable by which another process asks for progress.
+/// The environment variable by which another process requests progress lines.
 const VARIABLE: &str = "AFAR_PROGRESS";
-/// What a line of progress begins with (ASCII, record separator): no program writes it by chance.
+/// The first character of a progress line (ASCII, record separator): no program writes it by
+/// chance.
 const MARK: char = '\u{1e}';
 
-/// One line of text that is drawn anew: below the cursor, or for another process. Dropping it
-/// erases it.
+/// A line of text that is drawn again and again: below the cursor, or for another process. Dropping
+/// it erases it.
 #[derive(Debug)]
 pub struct Line {
     place: Place,
@@ -34,15 +35,15 @@ pub struct Line {
 
 #[derive(Debug)]
 enum Place {
-    /// Below the cursor; whether it is there now.
+    /// Below the cursor; whether it is drawn now.
     Terminal { drawn: bool },
-    /// Standard error, for whoever reads it.
+    /// Standard error, for a process that reads it.
     Reader,
 }
 
 impl Line {
-    /// A line, if there is a terminal to draw it on, or a process that asks for it, and the user
-    /// wants to see progress.
+    /// A line, if progress is wanted and there is a terminal to draw on or a process that requests
+    /// it; else `None`.
     #[must_use]
     pub fn if_watched() -> Option<Self> {
         if !speech::shows_progress() {
@@ -56,12 +57,12 @@ impl Line {
         (std::io::stderr().is_terminal() && !dumb).then_some(Self { place })
     }
 
-    /// Shows `text` in place of what was there, if the terminal is ours.
+    /// Draws `text` in place of the old one, if the terminal is ours.
     pub fn draw(&mut self, text: &str) {
         match &mut self.place {
             Place::Terminal { drawn } => {
                 *drawn = is_ours();
-                // Otherwise whoever took the terminal over has drawn on it since.
+                // If it is not, another process has drawn on it since.
                 if *drawn {
                     terminal::say(&format!("{BEFORE}{text}{AFTER}"));
                 }
@@ -70,7 +71,7 @@ impl Line {
         }
     }
 
-    /// Erases it, until it is drawn again.
+    /// Erases the line until it is drawn again.
     pub fn clear(&mut self) {
         if let Place::Terminal { drawn } = &mut self.place
             && std::mem::take(drawn)
@@ -87,8 +88,8 @@ impl Drop for Line {
     }
 }
 
-/// Whether the terminal takes lines and shows what is typed, and we are in its foreground. An
-/// editor or a prompt that draws for itself does not want a line of ours in between.
+/// Whether the terminal is in line mode with echo, and we are in its foreground. An editor or a
+/// prompt that draws by itself must not be disturbed.
 fn is_ours() -> bool {
     let terminal = std::io::stderr();
     let lines = rustix::termios::tcgetattr(&terminal).is_ok_and(|attributes| {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use measure::Host;
 
-/// Describes this machine; what cannot be read stays empty.
+/// Describes this machine; what cannot be read is empty.
 #[must_use]
 pub fn describe() -> Host {
     let cpuinfo = read("/proc/cpuinfo");
@@ -21,11 +21,13 @@ pub fn describe() -> Host {
     }
 }
 
+/// The text of a file without its final line end; empty if it cannot be read.
 fn read(path: &str) -> String {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     text.trim_end().to_owned()
 }
 
+/// The text; `None` if it is empty.
 fn some(text: String) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
@@ -38,6 +40,7 @@ fn field<'a>(text: &'a str, name: &str) -> &'a str {
         .map_or("", |(_, value)| value.trim())
 }
 
+/// Physical memory, in bytes; 0 if unknown.
 fn memory_bytes(meminfo: &str) -> u64 {
     let kib = field(meminfo, "MemTotal").trim_end_matches("kB").trim();
     kib.parse::<u64>().unwrap_or(0) * 1024
@@ -48,7 +51,8 @@ fn selected(text: &str) -> &str {
     text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or("", |(word, _)| word)
 }
 
-/// The processor says so itself on x86; a container shows in the control groups of process 1.
+/// Whether this is a virtual machine, as the processor says on x86, or a container; `None` if
+/// unknown.
 fn virtualised(cpuinfo: &str) -> Option<bool> {
     let flags = field(cpuinfo, "flags");
     if flags.is_empty() {
@@ -60,7 +64,7 @@ fn virtualised(cpuinfo: &str) -> Option<bool> {
     Some(in_container || flags.split(' ').any(|flag| flag == "hypervisor"))
 }
 
-/// What is done about each vulnerability that the processor has, in order of name.
+/// The state of each vulnerability that affects the processor, in order of name.
 fn mitigations(directory: &Path) -> Option<String> {
     let mut found: Vec<String> = std::fs::read_dir(directory)
         .ok()?

@@ -1,4 +1,4 @@
-//! Files for results, opened before the program starts so that no run is lost to a typo.
+//! Files for results, opened before the program starts so that no run is lost to a typing error.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::{Class, Classed, Failure, speech, terminal};
 
-/// Why a result is in no file.
+/// Why a result was not written to a file.
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
-    /// Before the command started anything.
+    /// The file cannot be opened, before the command has started anything.
     #[error("open {} for writing: {source}; {}", path.display(), remedy(path, source))]
     Open {
         /// The file.
@@ -18,10 +18,10 @@ pub enum OutputError {
         /// Why.
         source: io::Error,
     },
-    /// Standard output has another answer already.
+    /// Another answer is to be written to standard output.
     #[error("two answers would be written to standard output; give one of them a file")]
     Taken,
-    /// After a run.
+    /// Writing failed, after a run.
     #[error("write {}: {source}; check the space left on its disk", path.display())]
     Write {
         /// The file.
@@ -32,7 +32,7 @@ pub enum OutputError {
 }
 
 impl OutputError {
-    /// A path that cannot be opened for writing.
+    /// The error of a path that cannot be opened for writing.
     #[must_use]
     pub fn open(path: &Path, source: io::Error) -> Self {
         Self::Open { path: path.to_owned(), source }
@@ -48,7 +48,7 @@ impl Classed for OutputError {
     }
 }
 
-/// What lets a path be written.
+/// The advice for a path that cannot be opened for writing.
 fn remedy(path: &Path, source: &io::Error) -> String {
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
     match (source.kind(), directory) {
@@ -67,36 +67,36 @@ fn remedy(path: &Path, source: &io::Error) -> String {
     }
 }
 
-/// Where one text will go.
+/// The destination of a text.
 ///
-/// A file has the whole text or what it had before: a text is written beside it and then takes its
-/// name (rename(2)), so that a command that is interrupted or killed leaves neither an empty file
-/// nor half of a text.
+/// A file has either the whole text or its old contents: a text is written beside it and then
+/// renamed (rename(2)), so that a command that is interrupted or killed leaves neither an empty
+/// file nor half of a text.
 #[derive(Debug)]
 pub struct Output {
     path: PathBuf,
     place: Place,
 }
 
-/// Whether an answer is to be written to standard output.
+/// Whether an open `Output` is standard output.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
 #[derive(Debug)]
 enum Place {
     Stdout,
-    /// A file that takes the place of what is there; its permissions, if it is there.
+    /// A file that replaces an old one; the permissions of the old one, if there is one.
     Renamed {
         kept: Option<fs::Permissions>,
     },
-    /// What cannot be replaced, such as a pipe, or a file in a directory that is not ours.
+    /// What cannot be replaced, such as a pipe, or a file in a directory without write permission.
     There(File),
 }
 
-/// Where lines go, one after the other.
+/// The destination of lines, one after the other.
 #[derive(Debug)]
 pub struct Lines {
     output: Output,
-    /// None for standard output.
+    /// `None` for standard output.
     file: Option<File>,
 }
 
@@ -104,7 +104,7 @@ impl Output {
     /// Opens `path` for writing; `-` is standard output.
     ///
     /// # Errors
-    /// When it cannot be opened, or standard output is taken.
+    /// If the file cannot be opened, or standard output is taken.
     pub fn open(path: &Path) -> Result<Self, Failure> {
         if path.as_os_str() == "-" {
             if TAKEN.swap(true, Ordering::Relaxed) {
@@ -112,13 +112,13 @@ impl Output {
             }
             return Ok(Self { path: path.to_owned(), place: Place::Stdout });
         }
-        // What a link leads to is replaced, not the link.
+        // The target of a link is replaced, not the link.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let place = Place::of(&path).map_err(|source| OutputError::open(&path, source))?;
         Ok(Self { path, place })
     }
 
-    /// The same if `path` is given.
+    /// As [`Output::open`], if there is a path.
     ///
     /// # Errors
     /// As [`Output::open`].
@@ -126,24 +126,24 @@ impl Output {
         path.map(Self::open).transpose()
     }
 
-    /// Whether it is standard output.
+    /// Whether the destination is standard output.
     #[must_use]
     pub const fn is_stdout(&self) -> bool {
         matches!(self.place, Place::Stdout)
     }
 
-    /// Writes the text, in place of what was there.
+    /// Writes the text in place of the old contents.
     ///
     /// # Errors
-    /// When it cannot be written to.
+    /// If the file cannot be written to.
     pub fn write(self, text: &str) -> Result<(), Failure> {
         self.write_bytes(text.as_bytes())
     }
 
-    /// The same for what need not be text.
+    /// As [`Output::write`], for bytes.
     ///
     /// # Errors
-    /// When it cannot be written to.
+    /// If the file cannot be written to.
     pub fn write_bytes(self, bytes: &[u8]) -> Result<(), Failure> {
         let written = match &self.place {
             Place::Stdout => return terminal::answer(&String::from_utf8_lossy(bytes)),
@@ -155,14 +155,15 @@ impl Output {
         Ok(())
     }
 
+    /// The error of a write.
     fn failed(&self, source: io::Error) -> Failure {
         OutputError::Write { path: self.path.clone(), source }.into()
     }
 
-    /// Takes lines from now on, in place of what was there.
+    /// Empties the file, to be written line by line.
     ///
     /// # Errors
-    /// When it cannot be written to.
+    /// If the file cannot be written to.
     pub fn lines(self) -> Result<Lines, Failure> {
         let file = match &self.place {
             Place::Stdout => None,
@@ -183,13 +184,13 @@ impl Drop for Output {
 }
 
 impl Place {
-    /// What can be written at a path; nothing is left there.
+    /// How a path can be written to. A file that this creates is removed again.
     fn of(path: &Path) -> io::Result<Self> {
         let opened = File::options().write(true).create_new(true).open(path);
         match opened {
             Ok(_) => fs::remove_file(path).map(|()| Self::Renamed { kept: None }),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                // Not truncated: if the run fails, what was there before is still there.
+                // Not truncated: if the run fails, the old contents stay.
                 let file = File::options().write(true).open(path)?;
                 let metadata = file.metadata()?;
                 let can_rename = metadata.is_file()
@@ -208,10 +209,10 @@ impl Place {
 }
 
 impl Lines {
-    /// Writes a line that ends with a line feed; whether a reader is left for the next.
+    /// Writes a line that ends with a line feed. Returns whether a reader is left for the next one.
     ///
     /// # Errors
-    /// When it cannot be written to.
+    /// If the file cannot be written to.
     pub fn write(&mut self, line: &str) -> Result<bool, Failure> {
         match &mut self.file {
             None => terminal::show(line),
@@ -223,11 +224,11 @@ impl Lines {
     }
 }
 
-/// A form of an answer: where it is wanted, if it is, and what makes it.
+/// A form of an answer: its destination, if it is wanted, and the function that makes it.
 pub type Form<'a> = (Option<Output>, &'a dyn Fn() -> String);
 
-/// Writes an answer in the forms that are wanted, and prints it as `text`, unless a form has gone
-/// to standard output, or to a file of a user who wants nothing else (`--quiet`).
+/// Writes an answer in the forms that are wanted. Also prints it as `text`, unless a form was
+/// written to standard output, or to a file with `--quiet`.
 ///
 /// # Errors
 /// When one of them cannot be written to.
@@ -236,7 +237,7 @@ pub fn answer(text: impl FnOnce() -> String, forms: Vec<Form<'_>>) -> Result<(),
     answer_bytes(text, wanted.map(|(to, make)| (to, make().into_bytes())).collect())
 }
 
-/// The same with files that are made already, and need not be text.
+/// As [`answer`], with files as bytes.
 ///
 /// # Errors
 /// As [`answer`].
@@ -251,18 +252,19 @@ pub fn answer_bytes(
     if is_told { terminal::answer(&text()) } else { Ok(()) }
 }
 
-/// Whether an answer is printed as text that goes to these places, too.
+/// Whether an answer that is written to `places` is also printed as text.
 fn is_told(places: &[&Output], is_quiet: bool) -> bool {
     let is_answered = places.iter().any(|place| place.is_stdout());
     !is_answered && (places.is_empty() || !is_quiet)
 }
 
-/// The name under which a text is written before it takes that of `path`.
+/// The temporary name of a file that will be renamed to `path`.
 fn beside(path: &Path) -> io::Result<PathBuf> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
     Ok(path.with_file_name(format!(".{name}.afar-{}", std::process::id())))
 }
 
+/// Writes a file beside `path` and renames it, with the permissions of the old one.
 fn replace(path: &Path, bytes: &[u8], kept: Option<&fs::Permissions>) -> io::Result<()> {
     let name = beside(path)?;
     let written = fs::write(&name, bytes).and_then(|()| {
@@ -277,12 +279,13 @@ fn replace(path: &Path, bytes: &[u8], kept: Option<&fs::Permissions>) -> io::Res
     written
 }
 
+/// Writes `bytes` in place of a file's contents.
 fn overwrite(mut file: &File, bytes: &[u8]) -> io::Result<()> {
     empty(file)?;
     file.write_all(bytes)
 }
 
-// Pipes and terminals have no length.
+// Empties a file; pipes and terminals have no length.
 fn empty(file: &File) -> io::Result<()> {
     if file.metadata()?.is_file() { file.set_len(0) } else { Ok(()) }
 }

@@ -1,32 +1,32 @@
-//! How far long work of a known size is, and how long the rest may take.
+//! Progress of long work, and an estimate of the time left.
 //!
-//! On a terminal one line shows it and is gone afterwards ([`Line`]). Elsewhere each part that has
-//! ended has a line of its own, so that a log says how it went; work of one part has none, as its
-//! answer says everything.
+//! On a terminal one line shows it and is erased afterwards ([`Line`]). Elsewhere each part that
+//! has ended gets a line, so that a log shows the course; work of one part gets none, as its answer
+//! says everything.
 
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use crate::{Line, speech, terminal};
 
-/// How often what goes on is shown.
+/// Time between updates of the line.
 const TICK: Duration = Duration::from_millis(500);
 
 /// Work of many parts: runs, points, cells.
 #[derive(Debug)]
 pub struct Progress {
     place: Place,
-    /// What a part is called: `run`.
+    /// Name of a part: `run`.
     part: &'static str,
-    /// How many there are; nothing if that shows later.
+    /// How many parts there are; `None` if that is not known.
     all: Option<usize>,
-    /// How many have ended, and how many of them before this process.
+    /// How many parts have ended, and how many of these before this process started.
     ended: usize,
     before: usize,
     began: Instant,
-    /// When the part that goes on has begun.
+    /// When the current part began.
     part_began: Instant,
-    /// How long a part takes, if that is known from elsewhere.
+    /// How long a part takes, if that is known beforehand.
     each: Option<Duration>,
 }
 
@@ -51,58 +51,57 @@ impl Progress {
         Self { place, part, all, ended: 0, before: 0, began, part_began: began, each: None }
     }
 
-    /// Work of as many parts as it needs.
+    /// Work whose number of parts is not known.
     #[must_use]
     pub fn without_end(part: &'static str) -> Self {
         Self { all: None, ..Self::new(part, 0) }
     }
 
-    /// The same with nobody to look at it.
+    /// Work whose progress is not shown.
     #[must_use]
     pub fn unseen(part: &'static str) -> Self {
         Self { place: Place::Nowhere, ..Self::without_end(part) }
     }
 
-    /// The same of which so many parts have ended before.
+    /// The same work, of which `ended` parts had ended before.
     #[must_use]
     pub const fn after(mut self, ended: usize) -> Self {
         (self.ended, self.before) = (ended, ended);
         self
     }
 
-    /// The same with parts that took so long before, in seconds.
+    /// Sets the expected time of a part, in seconds.
     pub fn expect(&mut self, each_s: Option<f64>) {
         self.each = each_s.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     }
 
-    /// The next part begins, and takes so long, in seconds, if that is known.
+    /// Starts the next part, whose expected time is `part_s` seconds, if it is known.
     pub fn begin(&mut self, part_s: Option<f64>) {
         self.part_began = Instant::now();
         self.expect(part_s);
     }
 
-    /// What a part is called from now on, how many there are of it, and how many of them have
-    /// ended before.
+    /// Starts other work: the name of its parts, how many there are, and how many had ended before.
     pub fn restart(&mut self, part: &'static str, all: usize, ended: usize) {
         (self.part, self.all, self.each) = (part, Some(all), None);
         (self.ended, self.before) = (ended, ended);
         (self.began, self.part_began) = (Instant::now(), Instant::now());
     }
 
-    /// Shows this and nothing else, where a line is drawn anew.
+    /// Draws `text` alone, on a live line.
     pub fn draw(&mut self, text: &str) {
         if let Place::Live(line) = &mut self.place {
             line.draw(&format!("afar  {text}"));
         }
     }
 
-    /// Shows what goes on while `work` is done by this thread.
+    /// Updates the live line with `what` while this thread does `work`.
     pub fn during<T>(&mut self, what: &str, work: impl FnOnce() -> T) -> T {
         let (sender, receiver) = std::sync::mpsc::channel::<()>();
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 let receiver = receiver;
-                // Whoever works drops the other end.
+                // `work` has ended when the sender is dropped.
                 while receiver.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
                     self.show(what);
                 }
@@ -113,14 +112,14 @@ impl Progress {
         })
     }
 
-    /// Shows what goes on, where a line is drawn anew.
+    /// Draws the current part with `what`, on a live line.
     pub fn show(&mut self, what: &str) {
         let number = self.ended + 1;
         let number = self.all.map_or(number, |all| number.min(all.max(1)));
         self.draw(&self.told(number, ["  ", "  "], what, self.left()));
     }
 
-    /// One more part has ended: `what` it was, and what it came to.
+    /// Ends a part: `what` it was, and its result.
     pub fn end(&mut self, what: &str) {
         self.ended += 1;
         self.all = self.all.map(|all| all.max(self.ended));
@@ -131,7 +130,7 @@ impl Progress {
         }
     }
 
-    /// Erases what is drawn, so that something else can be printed.
+    /// Erases the live line, so that other text can be printed.
     pub fn clear(&mut self) {
         if let Place::Live(line) = &mut self.place {
             line.clear();
@@ -144,17 +143,18 @@ impl Progress {
         self.ended
     }
 
-    /// Shows no more.
+    /// Stops showing progress.
     pub fn close(&mut self) {
         self.place = Place::Nowhere;
     }
 
-    /// How long the parts that are left may take; nothing while that is unknown.
+    /// The estimated time of the parts that are left; `None` if it is unknown or no part is left.
     #[must_use]
     pub fn left(&self) -> Option<Duration> {
         self.left_at(Instant::now())
     }
 
+    /// As `left`, at `now`.
     fn left_at(&self, now: Instant) -> Option<Duration> {
         let left = self.all?.saturating_sub(self.ended);
         let own = u32::try_from(self.ended - self.before).ok().filter(|own| *own > 0);
@@ -162,10 +162,11 @@ impl Progress {
         let whole = self.part_began.saturating_duration_since(self.began);
         let each = own.map(|own| whole / own).or(self.each)?;
         let left = u32::try_from(left).ok().filter(|left| *left > 0)?;
-        // What goes on is a part of which some is over, and never takes less than nothing.
+        // Part of the current part's time is spent; what is left of it is never negative.
         Some(each.saturating_mul(left - 1) + each.saturating_sub(spent))
     }
 
+    /// The text about part `number`.
     fn told(
         &self,
         number: usize,
@@ -184,7 +185,7 @@ impl Progress {
     }
 }
 
-/// A time as people say it: `1 min 05 s`.
+/// A time for people: `1 min 05 s`.
 #[must_use]
 pub fn clock(time: Duration) -> String {
     let whole = time.as_secs();

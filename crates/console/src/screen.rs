@@ -1,24 +1,25 @@
-//! The terminal while it shows a view that changes.
+//! The terminal as a screen for a view that is redrawn.
 
 use std::fmt::Write;
 use std::io::{self, IsTerminal};
 
 use crate::{Failure, terminal};
 
-/// Another screen, no cursor, no wrapping (xterm's private modes, DEC STD 070); and back.
+/// Sequences: to the alternate screen without cursor and wrapping (xterm's private modes, DEC STD
+/// 070), and back.
 const ENTER: &str = "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J";
 const LEAVE: &str = "\x1b[?7h\x1b[?25h\x1b[?1049l";
 const HOME: &str = "\x1b[H";
 const ERASE_LINE: &str = "\x1b[K\r\n";
 const ERASE_BELOW: &str = "\x1b[J";
-/// Where the terminal does not say.
+/// Rows if the terminal does not report its size.
 const ROWS: usize = 24;
 
 /// The whole terminal, for a view that is drawn again and again. Dropping it restores the terminal.
 pub struct Screen(());
 
 impl Screen {
-    /// The terminal, if standard output is one that can be drawn on.
+    /// Takes the terminal over, if standard output is one that can be drawn on; else `None`.
     pub fn enter() -> Option<Self> {
         let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         if is_dumb || !io::stdout().is_terminal() {
@@ -27,7 +28,7 @@ impl Screen {
         terminal::show(ENTER).ok().map(|_| Self(()))
     }
 
-    /// Shows as many lines of `text` as fit; whether a reader is left.
+    /// Draws as many lines of `text` as fit. Returns whether a reader is left.
     ///
     /// # Errors
     /// When standard output cannot be written to.
@@ -38,7 +39,7 @@ impl Screen {
     }
 }
 
-// The last row stays free: a new line there would scroll.
+// The sequence that draws `text`. The last row stays free: a line feed there would scroll.
 fn frame(text: &str, rows: usize) -> String {
     let mut frame = HOME.to_owned();
     for line in text.lines().take(rows.saturating_sub(1)) {

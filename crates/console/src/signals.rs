@@ -1,9 +1,9 @@
-//! Signals by which a user ends a command, received as messages so that its results are kept.
+//! Signals by which a user ends a command, received as messages so that its results are written.
 
 use sys::event::{SIGHUP, SIGINT, SIGTERM, Signals};
 
-/// Receives Ctrl-C and the request to end. Called before the command starts a thread, so that no
-/// thread is interrupted.
+/// Receives Ctrl-C and SIGTERM. Call it before the command starts a thread, so that no thread is
+/// interrupted.
 ///
 /// # Errors
 /// When the kernel is out of descriptors.
@@ -11,7 +11,7 @@ pub fn interrupts() -> sys::Result<Signals> {
     Signals::receive(&[SIGINT, SIGTERM])
 }
 
-/// As [`interrupts`], and the loss of the terminal as well.
+/// As [`interrupts`], and SIGHUP.
 ///
 /// # Errors
 /// When the kernel is out of descriptors.

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use clap::{Args, ValueEnum};
 
-/// What holds for this process from [`SpeechFlags::hold`] on.
+/// The flags in force since [`SpeechFlags::hold`].
 static HELD: OnceLock<SpeechFlags> = OnceLock::new();
 
 /// Flags of every command.
@@ -41,7 +41,7 @@ pub enum When {
     Never,
 }
 
-/// Where a text goes.
+/// Destination of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
     /// Standard output.
@@ -50,24 +50,24 @@ pub enum Stream {
     Message,
 }
 
-/// What a colour says.
+/// Meaning of a colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tone {
-    /// As it should be: green.
+    /// In order: green.
     Good,
     /// Wrong: red and bold.
     Bad,
 }
 
 impl SpeechFlags {
-    /// Makes these hold for the rest of this process; the first call counts.
+    /// Puts these flags in force for the rest of this process; only the first call counts.
     pub fn hold(self) {
         let _first = HELD.set(self);
     }
 }
 
 impl When {
-    /// What the words of a command line ask for, where the line as a whole cannot be read.
+    /// The value of `--color` in a command line that cannot be parsed as a whole.
     fn of_words(words: impl Iterator<Item = String>) -> Self {
         let mut words = words.take_while(|word| word != "--");
         let mut when = Self::Auto;
@@ -82,6 +82,7 @@ impl When {
         when
     }
 
+    /// Whether texts for `stream` have colours.
     fn is_on(self, stream: Stream) -> bool {
         match self {
             Self::Always => true,
@@ -100,19 +101,19 @@ impl When {
     }
 }
 
-/// Whether nothing but errors and what was asked for is said.
+/// Whether `--quiet` was given.
 #[must_use]
 pub fn is_quiet() -> bool {
     HELD.get().is_some_and(|held| held.quiet)
 }
 
-/// Whether more is said than usual.
+/// Whether `--verbose` was given.
 #[must_use]
 pub fn is_verbose() -> bool {
     HELD.get().is_some_and(|held| held.verbose)
 }
 
-/// Whether somebody wants to see how far work is.
+/// Whether progress is to be shown.
 pub(crate) fn shows_progress() -> bool {
     !HELD.get().is_some_and(|held| held.quiet || held.no_progress)
 }
@@ -124,7 +125,7 @@ pub fn has_color(stream: Stream) -> bool {
     when.unwrap_or_else(|| When::of_words(std::env::args())).is_on(stream)
 }
 
-/// The text in a colour, if texts for the stream have any.
+/// The text in the colour of `tone`, if texts for the stream have colours.
 #[must_use]
 pub fn tinted(stream: Stream, tone: Tone, text: &str) -> String {
     let code = match tone {

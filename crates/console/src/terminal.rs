@@ -1,10 +1,10 @@
-//! Where text goes: results to standard output, everything else to standard error.
+//! Destinations of text: results to standard output, everything else to standard error.
 
 use std::io::{self, IsTerminal as _, Write};
 
 use crate::{Class, Classed, Failure, speech};
 
-/// Standard output does not take a result.
+/// Standard output cannot be written to.
 #[derive(Debug, thiserror::Error)]
 #[error("write to standard output: {0}; check where it leads")]
 pub struct StdoutError(#[from] io::Error);
@@ -15,7 +15,7 @@ impl Classed for StdoutError {
     }
 }
 
-/// Prints a result. A reader that has gone away (`afar … | head`) is no error.
+/// Prints a result. A closed pipe (`afar … | head`) is no error.
 ///
 /// # Errors
 /// When standard output cannot be written to for another reason.
@@ -23,7 +23,7 @@ pub fn answer(text: &str) -> Result<(), Failure> {
     show(text).map(|_is_read| ())
 }
 
-/// Prints a part of a result; whether a reader is left for the next part.
+/// Prints a part of a result. Returns whether a reader is left for the next part.
 ///
 /// # Errors
 /// As [`answer`].
@@ -35,30 +35,30 @@ pub fn show(text: &str) -> Result<bool, Failure> {
     }
 }
 
-/// Standard output as one end of a protocol with the process that started this one.
+/// Standard output as a channel to the process that started this one.
 pub fn pipe() -> io::StdoutLock<'static> {
     io::stdout().lock()
 }
 
-/// Whether messages go to a terminal.
+/// Whether standard error is a terminal.
 #[must_use]
 pub fn is_terminal() -> bool {
     io::stderr().is_terminal()
 }
 
-/// Prints a message. Without a reader of standard error nobody is left to hear that it failed.
+/// Prints a message. A failure is ignored: there is no reader to report it to.
 pub fn say(text: &str) {
     let _unheard = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Prints what the user did not ask for and may want to know, unless `--quiet` was given.
+/// Prints a note that the user did not request, unless `--quiet` was given.
 pub fn note(text: &str) {
     if !speech::is_quiet() {
         say(text);
     }
 }
 
-/// Prints what only somebody wants to know who gave `--verbose`.
+/// Prints a detail, only if `--verbose` was given.
 pub fn detail(text: impl FnOnce() -> String) {
     if speech::is_verbose() {
         say(&format!("afar: {}\n", text()));

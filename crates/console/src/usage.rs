@@ -1,16 +1,15 @@
-//! What clap found wrong, in one sentence that ends with a remedy.
+//! Errors of clap as one sentence that ends with a remedy.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-/// Which command the arguments of this process are for, with the commands it is under: `afar plan
+/// The name of the command that the arguments of this process are for, with its parents: `afar plan
 /// cost`.
 #[must_use]
 pub fn name(program: &clap::Command) -> String {
     command_of(program, &words()).0
 }
 
-/// Which command `error` is of, which `program` has for the arguments of this process, and the
-/// sentence about it.
+/// The command that `error` is about, and the sentence for it.
 #[must_use]
 pub fn sentence(error: &clap::Error, program: &clap::Command) -> (String, String) {
     let words = words();
@@ -19,8 +18,8 @@ pub fn sentence(error: &clap::Error, program: &clap::Command) -> (String, String
     (name, as_typed(text, command, &words))
 }
 
-/// The word of `among` that is nearest to one that there is not, if any is near: a third of its
-/// letters may differ, and one of a short word. Of those equally near the first.
+/// The word of `among` that is nearest to `word`, the first of several: at most a third of its
+/// letters may differ, or one of a short word. `None` if none is near.
 #[must_use]
 pub fn nearest<'a>(word: &str, among: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let near = among.into_iter().map(|other| (distance(word, other), other));
@@ -28,7 +27,7 @@ pub fn nearest<'a>(word: &str, among: impl IntoIterator<Item = &'a str>) -> Opti
     (distance <= (word.chars().count() / 3).max(1)).then_some(other)
 }
 
-// How many letters are to be changed, added or left out (Levenshtein).
+// Levenshtein distance: how many letters must be changed, added or removed.
 fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();
@@ -43,12 +42,12 @@ fn distance(one: &str, other: &str) -> usize {
     row[other.len()]
 }
 
-/// What the user wrote, without the command of a user's own.
+/// The arguments of this process up to `--`.
 fn words() -> Vec<String> {
     std::env::args().skip(1).take_while(|word| word != "--").collect()
 }
 
-/// The command that the words name, and how it is written. Flags may stand before it.
+/// The command that the words name, and its full name. Flags may stand before it.
 fn command_of<'a>(program: &'a clap::Command, words: &[String]) -> (String, &'a clap::Command) {
     let mut command = program;
     let mut name = program.get_name().to_owned();
@@ -62,6 +61,7 @@ fn command_of<'a>(program: &'a clap::Command, words: &[String]) -> (String, &'a 
     (name, command)
 }
 
+/// The sentence for an error of command `name`.
 fn text(error: &clap::Error, name: &str) -> String {
     let told = match error.kind() {
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
@@ -93,6 +93,7 @@ fn text(error: &clap::Error, name: &str) -> String {
     })
 }
 
+/// The sentence for a command that does not exist; `None` if clap does not name it.
 fn no_command(error: &clap::Error, name: &str) -> Option<String> {
     let word = text_of(error, ContextKind::InvalidSubcommand)?;
     let near = suggested(error, ContextKind::SuggestedSubcommand);
@@ -102,7 +103,7 @@ fn no_command(error: &clap::Error, name: &str) -> Option<String> {
     })
 }
 
-/// A flag that there is not, or an argument too many.
+/// The sentence for an unknown flag, or for one argument too many.
 fn unknown(error: &clap::Error, word: &str, name: &str) -> String {
     if let Some((flag, value)) = negative(Some(word), std::env::args()) {
         return format!("{flag} {value}: a negative value; give 0 or more, as it allows");
@@ -120,7 +121,7 @@ fn unknown(error: &clap::Error, word: &str, name: &str) -> String {
     }
 }
 
-/// Two flags of which each says what the other says otherwise.
+/// The sentence for flags that exclude each other.
 fn conflict(error: &clap::Error) -> Option<String> {
     let one = argument(error)?;
     let others: Vec<&str> = match error.get(ContextKind::PriorArg)? {
@@ -135,8 +136,8 @@ fn conflict(error: &clap::Error) -> Option<String> {
     }
 }
 
-/// What a flag needs that is not there, with the flag. Which one that is, clap does not say: it is
-/// the one without which nothing is missing.
+/// The sentence for a flag that needs another one. clap does not say which flag that is: the one
+/// without which nothing is missing.
 fn needed_by(error: &clap::Error, program: &clap::Command, words: &[String]) -> Option<String> {
     let missing = context(error).filter(|_| error.kind() == ErrorKind::MissingRequiredArgument)?;
     let mut program = program.clone();
@@ -162,7 +163,7 @@ fn needed_by(error: &clap::Error, program: &clap::Command, words: &[String]) -> 
     None
 }
 
-/// Whether `word` is this flag, by whichever of its names.
+/// Whether `word` is this flag, by any of its names.
 fn is_written(flag: &clap::Arg, word: &str) -> bool {
     let word = word.split('=').next().unwrap_or_default();
     let is_long = |name: &str| word.strip_prefix("--") == Some(name);
@@ -171,7 +172,7 @@ fn is_written(flag: &clap::Arg, word: &str) -> bool {
         || flag.get_short().is_some_and(|short| word.strip_prefix('-') == Some(&short.to_string()))
 }
 
-/// The sentence, where it begins with a flag, with the name of that which the user wrote.
+/// The sentence with the flag at its start as the user wrote it.
 fn as_typed(text: String, command: &clap::Command, words: &[String]) -> String {
     let Some((flag, rest)) = text.split_once(':').filter(|(flag, _)| flag.starts_with("--")) else {
         return text;
@@ -184,7 +185,7 @@ fn as_typed(text: String, command: &clap::Command, words: &[String]) -> String {
     }
 }
 
-/// The flag before what clap takes for another flag, and that: a number below zero.
+/// The flag and the negative number after it, which clap takes for another flag.
 fn negative(
     unknown: Option<&str>,
     words: impl Iterator<Item = String>,
@@ -196,11 +197,12 @@ fn negative(
     pairs.next().map(|pair| (pair[0].clone(), pair[1].clone()))
 }
 
+/// Whether `word` is a negative number.
 fn is_negative(word: &str) -> bool {
     word.strip_prefix('-').is_some_and(|rest| rest.starts_with(|one: char| one.is_ascii_digit()))
 }
 
-/// What is wrong with a value that has a type: ours say it themselves, those of numbers do not.
+/// What is wrong with a value: messages of our own types, better ones for numbers.
 fn mistyped(value: Option<&str>, source: &(dyn std::error::Error + 'static)) -> String {
     let value = value.unwrap_or_default();
     if source.is::<std::num::ParseIntError>() {
@@ -216,7 +218,7 @@ fn mistyped(value: Option<&str>, source: &(dyn std::error::Error + 'static)) -> 
     }
 }
 
-/// A range as clap prints it, in words.
+/// A range as clap prints it, in words; `None` if it has no bound.
 fn bounds(range: &str) -> Option<String> {
     let (low, high) = range.split_once("..")?;
     let (high, is_open) = match high.strip_prefix('=') {
@@ -225,7 +227,7 @@ fn bounds(range: &str) -> Option<String> {
     };
     let high = high.parse::<u128>().ok();
     let high = high.map(|high| if is_open { high.saturating_sub(1) } else { high });
-    // The end of a type is no bound that somebody chose.
+    // The limit of a type is no bound that was chosen.
     let ends = [u128::from(u32::MAX), u128::from(u64::MAX), i64::MAX as u128];
     let high = high.filter(|high| !ends.contains(high) && !ends.contains(&(high + 1)));
     match (low.is_empty(), high) {
@@ -236,7 +238,7 @@ fn bounds(range: &str) -> Option<String> {
     }
 }
 
-/// The words that an argument may be, or the one that was meant.
+/// The values that an argument may have, or the one nearest to `value`.
 fn choices(error: &clap::Error, value: &str, name: &str) -> String {
     const SHOWN_MAX: usize = 12;
     let words = match error.get(ContextKind::ValidValue) {
@@ -255,6 +257,7 @@ fn choices(error: &clap::Error, value: &str, name: &str) -> String {
     }
 }
 
+/// The text in a context of the error; `None` if it has none.
 fn text_of(error: &clap::Error, kind: ContextKind) -> Option<&str> {
     match error.get(kind)? {
         ContextValue::String(text) => Some(text),
@@ -262,7 +265,7 @@ fn text_of(error: &clap::Error, kind: ContextKind) -> Option<&str> {
     }
 }
 
-/// What clap takes for what was meant.
+/// clap's suggestion.
 fn suggested(error: &clap::Error, kind: ContextKind) -> Option<&str> {
     match error.get(kind)? {
         ContextValue::String(text) => Some(text),
@@ -271,11 +274,12 @@ fn suggested(error: &clap::Error, kind: ContextKind) -> Option<&str> {
     }
 }
 
-/// The first argument that the error is about, as it is written: `--local`.
+/// The first argument that the error is about, without its value: `--local`.
 fn argument(error: &clap::Error) -> Option<&str> {
     context(error).map(name_of)
 }
 
+/// The first argument that the error is about, as clap writes it.
 fn context(error: &clap::Error) -> Option<&str> {
     match error.get(ContextKind::InvalidArg)? {
         ContextValue::String(text) => Some(text),
@@ -284,13 +288,13 @@ fn context(error: &clap::Error) -> Option<&str> {
     }
 }
 
-// Without its value.
+// The name of an argument, without its value.
 fn name_of(argument: &str) -> &str {
     let word = argument.split(' ').next().unwrap_or_default();
     word.split("[=").next().unwrap_or_default().trim_end_matches('.')
 }
 
-// Of a group, as `<--this <VALUE>|--that <VALUE>>`, any one is enough.
+// The names in a group such as `<--this <VALUE>|--that <VALUE>>`, of which any one is enough.
 fn any_of(argument: &str) -> String {
     let is_group = argument.starts_with("<--");
     let members = argument.split('|').filter(|_| is_group);
@@ -302,6 +306,7 @@ fn any_of(argument: &str) -> String {
     }
 }
 
+/// The text with single spaces between words.
 fn squeeze(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
