@@ -1,4 +1,4 @@
-//! Why a file is no record, or was not written.
+//! Why a file is no record, or could not be written.
 
 /// Why a record could not be written or read.
 #[derive(Debug, thiserror::Error)]
@@ -7,7 +7,7 @@ pub enum RecordError {
     /// The file could not be written to, most often because the disk is full.
     #[error("write the record: {0}; check the space left on its disk")]
     Write(#[source] parquet::errors::ParquetError),
-    /// The faults are those of a run from which nothing is to be concluded, and why.
+    /// Nothing may be concluded from the run of these faults, and why.
     #[error("{0}; nothing is concluded from its faults")]
     Invalid(String),
     /// The file does not begin as Parquet does.
@@ -22,16 +22,16 @@ pub enum RecordError {
     /// A kind of fault that this version does not know.
     #[error("read the record: unknown kind `{0}`; use the version that wrote it")]
     UnknownKind(String),
-    /// A flow that comes about in a way that this version does not know.
+    /// A kind of exchange that this version does not know.
     #[error("there is no exchange \"{0}\"; give one-way, read or write")]
     UnknownExchange(String),
-    /// A table could not be read or written.
+    /// A table cannot be read or written.
     #[error("a table in Parquet: {0}; it may be cut short, or the disk may be full")]
     Table(#[source] parquet::errors::ParquetError),
     /// A column has more than one value in a cell, or a text that cannot be in one.
     #[error("column `{0}` has lists, groups, bytes, commas or line ends; give plain columns")]
     Cell(String),
-    /// A table is larger than what can be planned with.
+    /// A table is larger than planning allows.
     #[error("the table has too many columns or rows; give fewer")]
     TooLarge,
 }

@@ -5,22 +5,22 @@ use std::str::FromStr;
 
 use crate::RecordError;
 
-/// What was done about a fault.
+/// How a fault was handled, or another event of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FaultKind {
     /// First touch of a new page: no transfer.
     FirstTouch,
     /// A page of far memory was fetched.
     Fetch,
-    /// A local page that had been unmapped to see whether it is used: no transfer.
+    /// A local page was touched that had been unmapped to see whether it is used: no transfer.
     Soft,
     /// A page was fetched ahead of use.
     Prefetch,
     /// First touch of a page fetched ahead of use.
     Arrived,
-    /// A page that was written to left for far memory: no fault.
+    /// A page that had been written to was evicted to far memory: no fault.
     WriteBack,
-    /// The program gave the page back: no fault, and only in records of how pages are used.
+    /// The program freed the page: no fault, and only in records of how pages are used.
     Freed,
 }
 
@@ -30,31 +30,30 @@ pub enum FaultKind {
 pub struct Fault {
     /// Nanoseconds since the start of the run.
     pub time_ns: u64,
-    /// Which of the processes under management it was, from zero; numbers are used again when a
-    /// process has ended.
+    /// Number of the managed process, from zero; numbers are reused when a process has ended.
     pub process_slot: u32,
     /// Page of 4096 bytes in that process: its address divided by 4096; with the swap engine, its
     /// place in the swap space. In records of how pages are used, a number of its own.
     pub page: u64,
-    /// What was done.
+    /// How it was handled.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub kind: FaultKind,
     /// Whether the access was a write.
     pub write: bool,
-    /// The thread that touched the page, as the kernel numbers it; 0 if that was not noted.
+    /// The thread that touched the page, as the kernel numbers it; 0 if that was not recorded.
     pub thread: u32,
     /// Nanoseconds spent waiting for a local frame and for the link.
     pub wait_ns: u32,
-    /// Nanoseconds that the fault should take.
+    /// Nanoseconds that the fault was to take.
     pub requested_ns: u32,
-    /// Nanoseconds that it took; the largest number if it was more (4.3 s).
+    /// Nanoseconds that it took; `u32::MAX` if it was more (4.3 s).
     pub measured_ns: u32,
 }
 
-/// The note of faults from which nothing is to be concluded: why.
+/// Key of the note that says why nothing may be concluded from the faults.
 pub(crate) const INVALID: &str = "invalid";
 
-/// The note `schema` of a file of faults.
+/// Value of the note `schema` in a file of faults.
 pub const FAULTS_SCHEMA: &str = "afar.faults/1";
 
 /// The schema, one column for each field of [`Fault`] in the same order.
@@ -71,7 +70,7 @@ pub(crate) const SCHEMA: &str = "message fault {
 }";
 
 impl FaultKind {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [Self; 7] = [
         Self::FirstTouch,
         Self::Fetch,

@@ -1,23 +1,23 @@
-//! Flows of a network: what was asked, and what came of it.
+//! Flows of a network: what was requested, and what became of it.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::RecordError;
 
-/// What brings a flow about, and when it is over.
+/// What starts a flow, and when it is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FlowExchange {
-    /// The sender has bytes.
+    /// The sender sends bytes.
     OneWay,
-    /// The receiver asks for bytes, until it has every one.
+    /// The receiver requests bytes, and is done when it has every one.
     Read,
-    /// The sender has bytes, until it knows that the receiver has every one.
+    /// The sender sends bytes, and is done when it knows that the receiver has every one.
     Write,
 }
 
 impl FlowExchange {
-    /// Every one.
+    /// All kinds.
     pub const ALL: [Self; 3] = [Self::OneWay, Self::Read, Self::Write];
 
     /// The text in the column `exchange`.
@@ -46,7 +46,7 @@ impl FromStr for FlowExchange {
     }
 }
 
-/// What is asked of the network.
+/// A flow as it is requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlowStart {
@@ -58,7 +58,7 @@ pub struct FlowStart {
     pub dst: u32,
     /// Payload.
     pub bytes: u64,
-    /// What brings it about; nothing in lists that do not say it.
+    /// The kind of exchange; `None` in lists that do not name it.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub exchange: Option<FlowExchange>,
 }
@@ -67,14 +67,14 @@ pub struct FlowStart {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlowRow {
-    /// What was asked.
+    /// The flow as it was requested.
     #[cfg_attr(feature = "schema", schemars(flatten))]
     pub flow: FlowStart,
     /// From its start to its end, in picoseconds.
     pub completion_ps: u64,
-    /// The same alone in the network.
+    /// Completion time alone in the network, in picoseconds.
     pub ideal_ps: u64,
-    /// One by the other.
+    /// Completion time over that alone in the network.
     pub slowdown: f64,
     /// Data packets sent, repeated ones included.
     pub sent_packets: u32,

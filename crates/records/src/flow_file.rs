@@ -1,4 +1,4 @@
-//! Files of flows. Lists that other programs wrote are read too, if they have the columns.
+//! Files of flows. Lists of other programs can be read too, if they have the columns.
 
 use std::fs::File;
 use std::io::Write;
@@ -33,6 +33,7 @@ pub fn write_flows<W: Write + Send>(
     file.into_inner().map_err(RecordError::Write)
 }
 
+/// Writes one row group.
 fn write_group<W: Write + Send>(
     file: &mut SerializedFileWriter<W>,
     rows: &[FlowRow],
@@ -59,11 +60,12 @@ fn write_group<W: Write + Send>(
     Ok(())
 }
 
-/// Reads the columns `start_ps`, `src`, `dst` and `bytes` of a Parquet file, as whole numbers of
-/// 32 or 64 bits, and `exchange` if there is one; others may be there.
+/// Reads the columns `start_ps`, `src`, `dst` and `bytes` of a Parquet file, as whole numbers of 32
+/// or 64 bits, and `exchange` if there is one; other columns are ignored.
 ///
 /// # Errors
-/// When it is not a Parquet file, is cut short, lacks one of them, or has another exchange.
+/// If the file is no Parquet file, is cut short, lacks one of these columns, or has an unknown
+/// exchange.
 pub fn read_flows(file: File) -> Result<Vec<FlowStart>, RecordError> {
     let file = open(file)?;
     let mut flows = Vec::new();
@@ -85,6 +87,7 @@ pub fn read_flows(file: File) -> Result<Vec<FlowStart>, RecordError> {
     Ok(flows)
 }
 
+/// The column `exchange` of a group of `count` rows; `None` for each row without that column.
 fn exchanges(
     group: &dyn RowGroupReader,
     count: usize,
@@ -97,6 +100,7 @@ fn exchanges(
     texts.into_iter().map(one).collect()
 }
 
+/// A column of whole numbers of 32 or 64 bits.
 fn whole(group: &dyn RowGroupReader, name: &'static str) -> Result<Vec<u64>, RecordError> {
     if has_column::<Int32Type>(group, name) {
         let words = take::<Int32Type>(group, name)?;

@@ -1,14 +1,14 @@
-//! Bulk records as Parquet files, for whatever reads those: DuckDB, pandas, Polars.
+//! Bulk records as Parquet files, for programs that read those: DuckDB, pandas, Polars.
 //!
 //! ```text
 //! Fault ─► FaultWriter ─► columns of a row group ─► file ─► FaultReader ─► Fault
 //! FlowRow ─► write_flows ─► file ─► read_flows ─► FlowStart
 //! ```
 //!
-//! Tables of a few columns (demand, tenants) go through text, so that they are read and refused as
-//! CSV is: [`read_table`], [`write_table`].
+//! Small tables (demand, tenants) are converted from and to text, so that they are parsed and
+//! refused as CSV is: [`read_table`], [`write_table`].
 //!
-//! A crate of its own because its dependency is the costliest of all. Values are never scaled:
+//! A crate of its own because its dependency takes the longest to compile. Values are never scaled:
 //! the unit is part of a column's name.
 
 mod error;

@@ -1,4 +1,4 @@
-//! Reading faults back.
+//! Reading files of faults.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -16,10 +16,10 @@ pub struct FaultReader {
     next_group: usize,
 }
 
-/// Opens a Parquet file, which begins with four letters of its own.
+/// Opens a Parquet file.
 ///
 /// # Errors
-/// When it does not, or is cut short.
+/// If it does not begin with `PAR1`, or is cut short.
 pub(crate) fn open(file: File) -> Result<SerializedFileReader<File>, RecordError> {
     let mut head = [0; 4];
     if file.read_exact_at(&mut head, 0).is_err() || head != *b"PAR1" {
@@ -29,10 +29,10 @@ pub(crate) fn open(file: File) -> Result<SerializedFileReader<File>, RecordError
 }
 
 impl FaultReader {
-    /// Reads the footer of `file`.
+    /// Opens `file` and reads its footer.
     ///
     /// # Errors
-    /// When it is not a Parquet file, or nothing is to be concluded from its faults.
+    /// If it is no Parquet file, or nothing may be concluded from its faults.
     pub fn new(file: File) -> Result<Self, RecordError> {
         let file = open(file)?;
         let reader = Self { file, next_group: 0 };
@@ -42,14 +42,14 @@ impl FaultReader {
         }
     }
 
-    /// Faults in the file.
+    /// How many faults the file has.
     #[must_use]
     pub fn row_count(&self) -> u64 {
         let rows = self.file.metadata().file_metadata().num_rows();
         u64::try_from(rows).unwrap_or(0)
     }
 
-    /// A note of the footer.
+    /// The value of a note in the footer; `None` if there is none.
     #[must_use]
     pub fn note(&self, key: &str) -> Option<&str> {
         let notes = self.file.metadata().file_metadata().key_value_metadata()?;
@@ -71,6 +71,7 @@ impl FaultReader {
     }
 }
 
+/// Reads the faults of one row group.
 fn read_group(group: &dyn RowGroupReader) -> Result<Vec<Fault>, RecordError> {
     let time_ns = take::<Int64Type>(group, "time_ns")?;
     let process_slot = take::<Int32Type>(group, "process_slot")?;
@@ -97,14 +98,15 @@ fn read_group(group: &dyn RowGroupReader) -> Result<Vec<Fault>, RecordError> {
     (0..time_ns.len()).map(row).collect()
 }
 
-/// Whether there is a column `name` of a type.
+/// Whether there is a column `name` of type `T`.
 pub(crate) fn has_column<T: DataType>(group: &dyn RowGroupReader, name: &str) -> bool {
     group.metadata().columns().iter().any(|column| {
         column.column_path().string() == name && column.column_type() == T::get_physical_type()
     })
 }
 
-/// Every value of the column `name`, as many as the group has rows.
+/// All values of the column `name`, one per row; an error if the type differs or a value is
+/// missing.
 pub(crate) fn take<T: DataType>(
     group: &dyn RowGroupReader,
     name: &'static str,
@@ -121,7 +123,7 @@ pub(crate) fn take<T: DataType>(
     let column = group.get_column_reader(index).map_err(RecordError::Read)?;
     let mut column = get_typed_column_reader::<T>(column);
     let mut values = Vec::with_capacity(rows);
-    // Other programs leave open whether there is a value; each row must have one.
+    // Other programs declare values as optional; each row must have one.
     let mut levels = Vec::new();
     let has_levels = metadata.column(index).column_descr().max_def_level() > 0;
     let levels = has_levels.then_some(&mut levels);

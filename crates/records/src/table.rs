@@ -1,4 +1,4 @@
-//! Small tables of named columns, for whoever has demand or tenants in Parquet.
+//! Small tables of named columns, for demand or tenants in Parquet.
 
 use std::fs::File;
 use std::io::Write;
@@ -19,22 +19,22 @@ use crate::reader::open;
 /// Values of one column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Column {
-    /// As UTF-8.
+    /// Texts in UTF-8.
     Text(Vec<String>),
-    /// Without sign.
+    /// Unsigned numbers.
     Numbers(Vec<u64>),
 }
 
-/// Columns that a table may have, and bytes of all its cells as text: a file says how many it has,
-/// and is not believed.
+/// The most columns of a table, and the most bytes of its cells as text: the sizes that a file
+/// declares are not trusted.
 const COLUMNS_MAX: usize = 64;
 const TEXT_MAX: usize = 4 << 30;
 
-/// The rows of a Parquet file as lines of cells with commas between them, the names of columns
-/// first. What is not there is an empty cell.
+/// The rows of a Parquet file as text, cells separated by commas, column names first. A missing
+/// value is an empty cell.
 ///
 /// # Errors
-/// When it is no Parquet file, has columns that are no single values, or is too large.
+/// If the file is no Parquet file, has columns of lists or groups, or is too large.
 pub fn read_table(file: File) -> Result<String, RecordError> {
     let file = open(file).map_err(|error| match error {
         RecordError::Read(source) => RecordError::Table(source),
@@ -68,6 +68,7 @@ pub fn read_table(file: File) -> Result<String, RecordError> {
     Ok(text)
 }
 
+/// Appends the text of a value of column `name`.
 fn push(text: &mut String, name: &str, field: &Field) -> Result<(), RecordError> {
     match field {
         Field::Null => {}
@@ -88,7 +89,7 @@ fn push(text: &mut String, name: &str, field: &Field) -> Result<(), RecordError>
     Ok(())
 }
 
-/// Writes columns, all of one length, as one row group.
+/// Writes columns, all of one length, as a Parquet file with one row group.
 ///
 /// # Errors
 /// When the sink cannot be written to.
@@ -96,6 +97,7 @@ pub fn write_table<W: Write + Send>(sink: W, columns: &[(&str, Column)]) -> Resu
     write(sink, columns).map_err(RecordError::Table)
 }
 
+/// As `write_table`, with the library's errors.
 fn write<W: Write + Send>(sink: W, columns: &[(&str, Column)]) -> Result<W, ParquetError> {
     let field = |(name, column): &(&str, Column)| -> Result<_, ParquetError> {
         let (physical, converted) = match column {
@@ -131,6 +133,7 @@ fn write<W: Write + Send>(sink: W, columns: &[(&str, Column)]) -> Result<W, Parq
     file.into_inner()
 }
 
+/// Writes the next column of a group.
 fn put<T: DataType, W: Write + Send>(
     group: &mut SerializedRowGroupWriter<'_, W>,
     values: &[T::T],

@@ -1,4 +1,4 @@
-//! Writing faults as they come, one row group after another.
+//! Writing files of faults, one row group after another.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -15,7 +15,8 @@ use parquet::schema::types::ColumnPath;
 use crate::RecordError;
 use crate::fault::{Fault, FaultKind, INVALID, SCHEMA};
 
-/// Rows of a row group: readers skip and share out whole groups, and one is held in memory.
+/// Rows of a row group: readers skip whole groups or process them in parallel, and one is buffered
+/// in memory.
 pub(crate) const GROUP_ROWS: usize = 1 << 20;
 
 /// Writes faults to a Parquet file. Without [`finish`](Self::finish) the file cannot be read.
@@ -35,6 +36,7 @@ impl<W: Write + Send> FaultWriter<W> {
         Self::with_group_rows(sink, notes, GROUP_ROWS)
     }
 
+    /// As `new`, with row groups of `group_rows` rows.
     fn with_group_rows(
         sink: W,
         notes: &[(&str, &str)],
@@ -65,20 +67,20 @@ impl<W: Write + Send> FaultWriter<W> {
         Ok(())
     }
 
-    /// Notes in the footer why nothing is to be concluded from these faults; a reader is told so
-    /// in their place.
+    /// Notes in the footer why nothing may be concluded from these faults; a reader gets this as an
+    /// error instead of the faults.
     pub fn invalidate(&mut self, why: &str) {
         let note = KeyValue::new(INVALID.to_owned(), why.to_owned());
         self.file.append_key_value_metadata(note);
     }
 
-    /// Faults added so far.
+    /// How many faults were added.
     #[must_use]
     pub const fn row_count(&self) -> u64 {
         self.row_count
     }
 
-    /// Writes what is left and the footer. Returns the sink.
+    /// Writes the last rows and the footer. Returns the sink.
     ///
     /// # Errors
     /// When the sink cannot be written to.
@@ -89,6 +91,7 @@ impl<W: Write + Send> FaultWriter<W> {
         self.file.into_inner().map_err(RecordError::Write)
     }
 
+    /// Writes the buffered rows as a row group.
     fn write_group(&mut self) -> Result<()> {
         let mut group = self.file.next_row_group()?;
         let columns = &self.columns;
@@ -117,6 +120,7 @@ pub(crate) fn put<T: DataType, W: Write + Send>(
     column.close()
 }
 
+/// The properties of a file with `notes` (key and value) in its footer.
 pub(crate) fn properties(notes: &[(&str, &str)]) -> WriterProperties {
     let notes =
         notes.iter().map(|&(key, value)| KeyValue::new(key.to_owned(), value.to_owned())).collect();
@@ -125,13 +129,13 @@ pub(crate) fn properties(notes: &[(&str, &str)]) -> WriterProperties {
         .set_created_by(format!("afar {}", env!("CARGO_PKG_VERSION")))
         .set_key_value_metadata(Some(notes))
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
-        // Times only rise, each by a little.
+        // Times only increase, each by a little.
         .set_column_dictionary_enabled(time.clone(), false)
         .set_column_encoding(time, Encoding::DELTA_BINARY_PACKED)
         .build()
 }
 
-/// Rows of the group being filled. Parquet has signed words only; the schema says unsigned.
+/// The rows of the current group. Parquet has signed words only; the schema says unsigned.
 #[derive(Default)]
 struct Columns {
     time_ns: Vec<i64>,
@@ -147,6 +151,7 @@ struct Columns {
 }
 
 impl Columns {
+    /// Adds a row.
     fn push(&mut self, fault: &Fault) {
         self.time_ns.push(fault.time_ns.cast_signed());
         self.process_slot.push(fault.process_slot.cast_signed());
@@ -159,6 +164,7 @@ impl Columns {
         self.measured_ns.push(fault.measured_ns.cast_signed());
     }
 
+    /// Removes all rows.
     fn clear(&mut self) {
         self.time_ns.clear();
         self.process_slot.clear();
@@ -172,10 +178,11 @@ impl Columns {
     }
 }
 
-/// The names of all kinds, allocated once: a row only counts a reference.
+/// The names of all kinds, allocated once: a row only adds a reference.
 struct Names([ByteArray; FaultKind::ALL.len()]);
 
 impl Names {
+    /// The name of a kind, as Parquet takes it.
     fn of(&self, kind: FaultKind) -> ByteArray {
         self.0[kind as usize].clone()
     }

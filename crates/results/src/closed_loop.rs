@@ -41,7 +41,7 @@ pub struct ClosedLoop {
 }
 
 impl ClosedLoop {
-    /// What is local, in words, a share with what it is a share of.
+    /// The local memory as a text for people: a size, or a share with its whole.
     #[must_use]
     pub fn local_told(&self) -> String {
         let Ok(local) = self.local.parse::<LocalSize>() else { return self.local.clone() };
@@ -85,7 +85,7 @@ pub struct LoopRound {
 }
 
 impl LoopRound {
-    /// Whether it is slower than without delay at all, in words.
+    /// A text for people: whether the program is slower than without delay at all.
     #[must_use]
     pub fn told(&self) -> String {
         match (self.verdict, &self.first_disturbance) {

@@ -106,26 +106,26 @@ impl Record for Checkup {
 }
 
 impl Check {
-    /// A thing that is as it should be.
+    /// The check of something that is as it should be; `found` describes it.
     #[must_use]
     pub fn ok(name: &str, found: impl Into<String>) -> Self {
         let (name, found) = (name.to_owned(), found.into());
         Self { name, state: State::Ok, found, needed_for: None, remedy: None }
     }
 
-    /// A thing that is not.
+    /// The check of something that is not as it should be; `found` describes it.
     #[must_use]
     pub fn no(name: &str, found: impl Into<String>) -> Self {
         Self { state: State::No, ..Self::ok(name, found) }
     }
 
-    /// The same with what it is for.
+    /// The same check, with what the thing is needed for.
     #[must_use]
     pub fn needed_for(self, what: &str) -> Self {
         Self { needed_for: Some(what.to_owned()), ..self }
     }
 
-    /// The same with the command that would fix it.
+    /// The same check, with the command that would fix it.
     #[must_use]
     pub fn fix(self, remedy: impl Into<String>) -> Self {
         Self { remedy: Some(remedy.into()), ..self }

@@ -49,7 +49,7 @@ pub enum Verdict {
 }
 
 impl Estimate {
-    /// `1.234 [1.200, 1.300]`, or why there is no interval.
+    /// `1.234 [1.200, 1.300]`, or the median and why there is no interval.
     #[must_use]
     pub fn text(&self, decimals: usize) -> String {
         let Self { median, interval, count } = self;
@@ -61,13 +61,13 @@ impl Estimate {
         }
     }
 
-    /// The ends of its interval, if it has one.
+    /// The ends of the interval; `None` without one.
     #[must_use]
     pub fn ends(&self) -> Option<(f64, f64)> {
         self.interval.map(|Interval { low, high, .. }| (low, high))
     }
 
-    /// What it comes to beside `bound`, for a slowdown: 1 is as fast as without far memory.
+    /// The verdict on a slowdown beside `bound`; 1 is as fast as without far memory.
     #[must_use]
     pub fn verdict(&self, bound: f64) -> Verdict {
         match self.ends() {
@@ -80,7 +80,7 @@ impl Estimate {
 }
 
 impl Estimate {
-    /// Whether a slowdown beside runs without delay is one at all, in words.
+    /// A text for people: whether a slowdown beside runs without delay differs from 1.
     #[must_use]
     pub fn told_beside_none(&self) -> &'static str {
         match (self.interval, self.verdict(1.0)) {
@@ -95,7 +95,7 @@ impl Estimate {
 }
 
 impl Verdict {
-    /// In words, of a slowdown beside a bound.
+    /// A text for people, of a slowdown beside a bound.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {

@@ -121,7 +121,7 @@ impl Record for Findings {
 }
 
 impl Finding {
-    /// A cell of which nothing is known yet.
+    /// A cell without runs.
     #[must_use]
     pub const fn new(kind: CellKind, settings: BTreeMap<String, String>) -> Self {
         Self {
@@ -145,27 +145,27 @@ impl Finding {
         }
     }
 
-    /// Its value of an axis; empty if it has none.
+    /// The cell's value of `axis`; empty if it has none.
     #[must_use]
     pub fn value(&self, axis: &str) -> &str {
         self.settings.get(axis).map_or("", String::as_str)
     }
 
-    /// What the share of its local memory is a share of; nothing if its local memory is none.
+    /// The whole of which local memory is a share; `None` if local memory is no share.
     #[must_use]
     pub fn share_of(&self) -> Option<ShareOf> {
         let LocalSize::Fraction(_) = self.value("local").parse().ok()? else { return None };
-        // Records of an afar that knew nothing else.
+        // Older records, of an afar that knew only `live`, have no `of`.
         Some(self.value("of").parse().unwrap_or(ShareOf::Live))
     }
 
-    /// The same in words.
+    /// [`Self::share_of`] as a text for people.
     #[must_use]
     pub fn share_told(&self) -> Option<String> {
         Some(self.share_of()?.told(self.of_bytes.map(Bytes::new)))
     }
 
-    /// What the slowdown comes to beside `bound`, a ratio: no number overrules a disturbance.
+    /// The verdict on the slowdown beside `bound`, a ratio; a disturbance overrules every number.
     #[must_use]
     pub fn verdict_beside(&self, bound: f64) -> Verdict {
         match (self.verdict, &self.slowdown) {

@@ -18,9 +18,8 @@
 //!
 //! Invariants:
 //! 1. A record is one type, written and read: what the writer renames, the reader cannot miss.
-//! 2. A record says its schema and version; a reader refuses any other, and a field it does not
-//!    know.
-//! 3. What nothing may be concluded from carries its reason in place of its numbers.
+//! 2. A record states its schema and version; a reader refuses any other, and unknown fields.
+//! 3. Where nothing may be concluded, a record has the reason in place of the numbers.
 
 pub mod about;
 pub mod doctor;

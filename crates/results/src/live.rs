@@ -230,14 +230,14 @@ pub struct SweepState {
 }
 
 impl CellProgress {
-    /// A cell without runs.
+    /// The progress of a cell without runs; `runs_of` is how many it will have, if that is known.
     #[must_use]
     pub fn new(name: impl Into<String>, runs_of: Option<u64>) -> Self {
         let name = name.into();
         Self { name, run_count: 0, runs_of, trouble_count: 0, last_trouble: None, last_value: None }
     }
 
-    /// A run has ended: with a figure, or with the reason why it has none.
+    /// Adds a run that has ended: with its figure, or with the reason why it has none.
     pub fn add(&mut self, value: Option<f64>, trouble: Option<&str>) {
         self.run_count += 1;
         if let Some(why) = trouble {

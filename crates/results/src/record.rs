@@ -26,6 +26,7 @@ pub enum ReadError {
     },
 }
 
+/// The kind of record that was found, for messages.
 fn kind(found: &str) -> String {
     match found {
         "" => "it does not say of which kind it is: it is no record of afar".to_owned(),
@@ -50,15 +51,15 @@ struct Whole<'a, R> {
     record: &'a R,
 }
 
-/// Reads what [`write()`] has written.
+/// Reads a record that [`write()`] has written.
 ///
 /// # Errors
-/// When the text is no record of this kind and version.
+/// If the text is no record of this kind and version.
 pub fn read<R: Record>(text: &str) -> Result<R, ReadError> {
     read_value(serde_json::from_str(text)?)
 }
 
-/// The same of JSON that was parsed before.
+/// As [`read`], from parsed JSON.
 ///
 /// # Errors
 /// As [`read`].
@@ -70,7 +71,7 @@ pub fn read_value<R: Record>(value: Value) -> Result<R, ReadError> {
     Ok(read_body(value)?)
 }
 
-/// The same where the caller has looked at the schema to choose the type.
+/// As [`read_value`], for a caller that has checked the schema itself.
 ///
 /// # Errors
 /// When a field is missing, unknown or of another type.
@@ -81,7 +82,7 @@ pub fn read_body<R: Record>(mut value: Value) -> Result<R, serde_json::Error> {
     serde_json::from_value(value)
 }
 
-/// A record as a file.
+/// Indented JSON that ends with a line feed, as records are written.
 #[must_use]
 pub fn json_text(value: &Value) -> String {
     let text = serde_json::to_string_pretty(value);

@@ -37,7 +37,8 @@ pub struct Requirements {
 }
 
 impl Requirements {
-    /// What shares of local memory are shares of, in words; nothing if the record does not say.
+    /// The whole of which local memory is a share, as a text for people; `None` if the record does
+    /// not name it.
     #[must_use]
     pub fn share_told(&self) -> Option<String> {
         let of: ShareOf = self.held.get("of")?.parse().ok()?;

@@ -186,7 +186,7 @@ impl Record for Simulations {
 }
 
 impl Shares {
-    /// As a row of a table is called.
+    /// The name of the row in a table.
     #[must_use]
     pub fn name(&self) -> String {
         size_name(self.over_bytes, self.to_bytes)

@@ -142,14 +142,14 @@ pub struct Deepest {
 }
 
 impl BinFigures {
-    /// As a row of a table is called.
+    /// The name of the row in a table.
     #[must_use]
     pub fn name(&self) -> String {
         size_name(self.over_bytes, self.to_bytes)
     }
 }
 
-/// What flows of more bytes than one number up to another are called.
+/// The name for flows of more than `over_bytes` and at most `to_bytes`.
 pub(crate) fn size_name(over_bytes: u64, to_bytes: u64) -> String {
     match to_bytes {
         u64::MAX => format!("over {}", Bytes::new(over_bytes)),

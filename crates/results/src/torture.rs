@@ -135,7 +135,7 @@ impl Record for Torture {
 }
 
 impl Verdict {
-    /// In words, as in the record.
+    /// The verdict as a text, as in the record.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {

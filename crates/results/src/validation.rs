@@ -123,7 +123,7 @@ pub enum Agreement {
 pub const SLOWDOWN_MIN: f64 = 1.3;
 
 impl Agreement {
-    /// The same of a program that is slowed down so many times.
+    /// The verdict on a program with this slowdown: one below `SLOWDOWN_MIN` agrees with nothing.
     #[must_use]
     pub fn with_slowdown(self, slowdown: f64) -> Self {
         match self {
@@ -132,7 +132,8 @@ impl Agreement {
         }
     }
 
-    /// Of a ratio of times and of ratios of counts, each beside its bound.
+    /// The verdict on a ratio of times with the bound `within`, and on two ratios of counts with
+    /// the bound `counts_within`; each should be 1.
     #[must_use]
     pub fn of(ratio: &Estimate, within: f64, counts: [f64; 2], counts_within: f64) -> Self {
         let is_near = |ratio: &f64, bound: f64| (ratio - 1.0).abs() <= bound;
@@ -145,7 +146,7 @@ impl Agreement {
         }
     }
 
-    /// The verdict as tables and pages show it.
+    /// The verdict as a text for tables and pages.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {

@@ -8,7 +8,7 @@ pub const ALLOWED: &str = "part of the program ran with local memory only (allow
 /// What is said first of a run that has not failed and says nothing of far memory.
 pub const NOTHING: &str = "nothing to conclude";
 
-/// How much of the memory was managed and what stayed local, in one line.
+/// A line about how much memory was managed and what stayed local.
 #[must_use]
 pub fn covered(coverage: &Coverage) -> String {
     let managed = Bytes::new(coverage.managed_bytes);
@@ -25,7 +25,7 @@ pub fn covered(coverage: &Coverage) -> String {
     )
 }
 
-/// `invalid: ` and why.
+/// `invalid: ` and the reasons.
 #[must_use]
 pub fn told(invalid: &InvalidRun) -> String {
     let reasons: Vec<String> = invalid.reasons.iter().map(ToString::to_string).collect();
