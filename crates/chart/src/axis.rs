@@ -1,28 +1,29 @@
-//! Axes that fit what is drawn, with ticks at round values.
+//! Axes that fit their data, with ticks at round values.
 
 use crate::{Scale, Tick, short};
 
-/// What an axis measures, and how.
+/// An axis: its quantity and scale.
 #[derive(Debug, Clone)]
 pub struct Axis {
     /// Name and unit.
     pub name: String,
-    /// How values lie on it.
+    /// The scale.
     pub kind: Kind,
-    /// How a value is written.
+    /// Formats a value.
     pub label: fn(f64) -> String,
-    /// Values that are shown whatever the data are.
+    /// Values that are shown in any case.
     pub shown: Vec<f64>,
 }
 
-/// How values lie on an axis.
+/// The scale of an axis.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kind {
-    /// At even distances.
+    /// Linear.
     Linear,
-    /// By their ratios; values must be above 0, others are left out.
+    /// Logarithmic; values must be above 0, others are left out.
     Logarithmic,
-    /// By ratios if the largest is more than ten times the smallest, and all are above 0.
+    /// Logarithmic if the largest value is more than ten times the smallest, and all are above 0;
+    /// else linear.
     Either,
     /// The value is the index of a name.
     Named(Vec<String>),
@@ -35,21 +36,21 @@ impl Axis {
         Self { name: name.into(), kind, label: short, shown: Vec::new() }
     }
 
-    /// The same with values that are shown whatever the data are.
+    /// The same axis, which shows `values` in any case.
     #[must_use]
     pub fn showing(mut self, values: &[f64]) -> Self {
         self.shown.extend_from_slice(values);
         self
     }
 
-    /// The same with values written in another way.
+    /// The same axis, whose values `label` formats.
     #[must_use]
     pub fn labelled(mut self, label: fn(f64) -> String) -> Self {
         self.label = label;
         self
     }
 
-    /// A value in words.
+    /// A value as text: a name, or a formatted number.
     pub(crate) fn tell(&self, value: f64) -> String {
         match &self.kind {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index")]
@@ -58,7 +59,8 @@ impl Axis {
         }
     }
 
-    /// Scale and ticks for values; `margin` is a share of the axis left free beyond them.
+    /// The scale and the ticks for `values`; `margin` is the share of the axis that stays free
+    /// beyond them.
     pub(crate) fn fit(&self, values: impl Iterator<Item = f64>, margin: f64) -> (Scale, Vec<Tick>) {
         if let Kind::Named(names) = &self.kind {
             let ticks = names.iter().enumerate().map(|(at, name)| (at as f64, name.clone()));
@@ -82,16 +84,17 @@ impl Axis {
             let spread = (high / above).max(1.5).powf(margin);
             return self.logarithmic(above / spread, high.max(above * 1.5) * spread);
         }
-        // A single value has room around it, too; an end that is to be shown is the end.
+        // A single value has room around it, too; a value to be shown may be the end itself.
         let room = if high > low { (high - low) * margin } else { high.abs() * 0.1 };
         let is_end = |end: f64| self.shown.contains(&end);
-        // Nothing is less than none of it.
+        // Values that are never negative have an axis without negative values.
         let floor = if low >= 0.0 { 0.0 } else { f64::NEG_INFINITY };
         let low = if is_end(low) && high > low { low } else { (low - room).max(floor) };
         let high = if is_end(high) && high > low { high } else { high + room };
         self.linear(low, high)
     }
 
+    /// A linear scale with round ticks that includes `low` and `high`.
     fn linear(&self, low: f64, high: f64) -> (Scale, Vec<Tick>) {
         let span = if high > low { high - low } else { high.abs().max(1.0) };
         let decade = 10_f64.powf((span / 5.0).log10().floor());
@@ -101,7 +104,7 @@ impl Axis {
         let mut ticks = Vec::new();
         let mut at = first;
         while at <= last {
-            // Not the sum of steps: 0.1 + 0.2 is not 0.3.
+            // Not by adding steps: 0.1 + 0.2 is not 0.3.
             let value = at * step;
             ticks.push((value, (self.label)((value / step).round() * step)));
             at += 1.0;
@@ -109,12 +112,13 @@ impl Axis {
         (Scale::Linear(first * step, last * step), ticks)
     }
 
+    /// A logarithmic scale from `low` to `high` with round ticks.
     fn logarithmic(&self, low: f64, high: f64) -> (Scale, Vec<Tick>) {
         let decades = (high / low).log10();
         let steps: &[f64] = if decades > 2.2 { &[1.0] } else { &[1.0, 2.0, 5.0] };
         #[expect(clippy::cast_possible_truncation, reason = "powers of a finite number")]
         let powers = low.log10().floor() as i32..=high.log10().ceil() as i32;
-        // Not more than about eight decades have a tick each.
+        // At most about eight decades have a tick each.
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "few")]
         let every = (decades / 8.0).ceil().max(1.0) as usize;
         let ticks = powers.step_by(every).flat_map(|power| {
@@ -123,7 +127,7 @@ impl Axis {
         let ticks = ticks.filter(|value| (low..=high).contains(value));
         let ticks: Vec<Tick> = ticks.map(|value| (value, (self.label)(value))).collect();
         let ticks = match ticks.len() {
-            // Within less than a decade, round values may be finer.
+            // Within less than a decade, ticks at even distances.
             0..=2 => {
                 let (_, even) = self.linear(low, high);
                 even.into_iter().filter(|tick| (low..=high).contains(&tick.0)).collect()

@@ -1,4 +1,4 @@
-//! Bars from left to right, one below the other, each of parts that add up or with an interval.
+//! Horizontal bars, one below the other, each of parts that add up or with an interval.
 
 use crate::{
     Anchor, Axis, Drawing, GREY, Kind, PALETTE, Panel, Scale, Svg, key_width, shortened, text_width,
@@ -7,52 +7,52 @@ use crate::{
 /// A chart of bars.
 #[derive(Debug, Clone)]
 pub struct Bars {
-    /// For those who cannot see the picture.
+    /// A title for those who cannot see the picture.
     pub title: String,
-    /// What the axis measures.
+    /// Unit of the axis.
     pub unit: String,
-    /// How a value is written.
+    /// Formats a value.
     pub label: fn(f64) -> String,
-    /// Names of the parts, which every bar has in this order; none if there is only one.
+    /// Names of the parts, which every bar has in this order; empty if there is only one.
     pub parts: Vec<String>,
     /// From the top down.
     pub bars: Vec<Bar>,
-    /// Values that are marked from top to bottom, with what they are.
+    /// Values marked by vertical lines, with their names.
     pub marks: Vec<(f64, String)>,
     /// Where bars begin.
     pub scale: BarsScale,
 }
 
-/// Where bars begin.
+/// Where bars begin, and the scale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BarsScale {
     /// At 0.
     Zero,
-    /// At 1, by ratios: bars of one part only.
+    /// At 1, on a logarithmic scale: for bars of one part only.
     Ratio,
 }
 
 /// One bar.
 #[derive(Debug, Clone)]
 pub struct Bar {
-    /// To its left.
+    /// Its name, on the left.
     pub name: String,
-    /// What adds up to it.
+    /// Lengths of its parts.
     pub parts: Vec<f64>,
-    /// Where its end may lie.
+    /// Interval of its end.
     pub interval: Option<(f64, f64)>,
-    /// What is written at its end.
+    /// Text at its end.
     pub text: String,
 }
 
 const WIDTH: f64 = 480.0;
 const BAR: f64 = 26.0;
-/// Names have at most so many letters.
+/// The most letters of a name.
 const NAME: usize = 24;
 const KEY_ROW: f64 = 18.0;
 
 impl Bars {
-    /// Draws it.
+    /// Draws the chart.
     #[must_use]
     pub fn draw(&self) -> Drawing {
         let keys = self.key_rows();
@@ -61,7 +61,7 @@ impl Bars {
         let rows = self.bars.len().max(1) as f64;
         let height = rows * BAR;
         let mut svg = Svg::new(WIDTH, top + height + 46.0);
-        // The bars keep a third of the whole, however wide the letters.
+        // At least a third of the width is left for bars, however wide the letters are.
         let widest = |text: fn(&Bar) -> &String, most: usize| {
             let widths = self.bars.iter().map(|bar| text_width(&shortened(text(bar), most)));
             widths.fold(0.0, f64::max).min(most as f64 * 7.5)
@@ -89,6 +89,7 @@ impl Bars {
         svg.finish_hinted(&self.title)
     }
 
+    /// Scale and ticks of an axis of this width.
     fn axis(&self, width: f64) -> (Scale, Vec<crate::Tick>) {
         let ends = self.bars.iter().flat_map(|bar| {
             let end = bar.parts.iter().sum();
@@ -102,7 +103,7 @@ impl Bars {
         let axis = Axis::new(self.unit.clone(), kind).showing(&shown).labelled(self.label);
         let (scale, mut ticks) = axis.fit(ends.chain(self.marks.iter().map(|mark| mark.0)), 0.0);
         let widest = ticks.iter().map(|tick| text_width(&tick.1)).fold(0.0, f64::max);
-        // Every other one where they would touch.
+        // Removes every other tick as long as labels would touch.
         while ticks.len() > 2 && ticks.len() as f64 * (widest + 8.0) > width {
             let mut at = 0;
             ticks.retain(|_| {
@@ -113,6 +114,7 @@ impl Bars {
         (scale, ticks)
     }
 
+    /// Draws the bar of `row`, with its interval, text and hints.
     fn draw_bar(&self, svg: &mut Svg, panel: &Panel, (row, bar): (f64, &Bar)) {
         let (low, high) = panel.x.ends();
         let held = |value: f64| if value.is_finite() { value.clamp(low, high) } else { low };
@@ -147,6 +149,7 @@ impl Bars {
         svg.text((panel.left - 6.0, y + 4.0), &shortened(&bar.name, NAME), Anchor::End);
     }
 
+    /// The rows of the key: for each entry the index of its part and where it begins.
     fn key_rows(&self) -> Vec<Vec<(usize, f64)>> {
         let mut rows: Vec<Vec<(usize, f64)>> = Vec::new();
         let mut right = f64::INFINITY;

@@ -1,64 +1,64 @@
-//! Values over two axes of names, as shaded cells, with the edge between those within a bound and
-//! the others.
+//! Heat maps: values over two axes of names as shaded cells, with the edge between cells within a
+//! bound and the others.
 
 use crate::{Anchor, Drawing, GREY, Panel, Scale, Svg, WHITE, shortened, text_width};
 
-/// A chart of cells.
+/// A heat map.
 #[derive(Debug, Clone, Default)]
 pub struct Heat {
-    /// For those who cannot see the picture.
+    /// A title for those who cannot see the picture.
     pub title: String,
-    /// What columns and rows are.
+    /// Names of the axes of columns and rows.
     pub axes: (String, String),
     /// From left to right.
     pub columns: Vec<String>,
     /// From the top down, each with as many cells as there are columns.
     pub rows: Vec<(String, Vec<Option<Cell>>)>,
-    /// What the edge is; none is drawn without.
+    /// Name of the edge; `None` if it is not drawn.
     pub edge: Option<String>,
-    /// What the palest and the deepest shade mean, with their depths.
+    /// Meaning of shades, each with its depth.
     pub key: Vec<(f64, String)>,
-    /// What a hatched cell is, if there can be one.
+    /// Meaning of a hatched cell, if there can be one.
     pub hatched: Option<String>,
     /// Short names above the columns; the middle of the first column is at 0.5, its end at 1.
     pub marks: Vec<(f64, String)>,
 }
 
-/// A value.
+/// A cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cell {
-    /// From -1 to 1.
+    /// Depth of the shade, from -1 to 1.
     pub depth: f64,
-    /// In words.
+    /// The value as text.
     pub text: String,
-    /// On which side of the edge it lies.
+    /// Whether it is within the bound.
     pub is_within: bool,
-    /// Whether nobody knows on which side it lies: the cell is hatched.
+    /// Whether that is unknown: then the cell is hatched.
     pub is_doubtful: bool,
 }
 
 const WIDTH: f64 = 480.0;
 const TOP: f64 = 58.0;
-/// What a line of marks takes above the columns.
+/// Height of the line of marks above the columns.
 const MARKS: f64 = 18.0;
-/// Marks that are nearer to one another share one text.
+/// Marks that are closer than this share one text.
 const MARKS_APART: f64 = 14.0;
-/// Between the lines of a hatched cell.
+/// Distance of the lines of a hatched cell.
 const HATCH: f64 = 8.0;
-/// Names of rows have at most so many letters.
+/// The most letters of a row's name.
 const NAME: usize = 20;
-/// Cells of more columns or rows than this have no text on them.
+/// With more columns or rows than this, cells have no text.
 const TEXT_MAX: usize = 12;
-/// What a row takes that has its name beside it, and of how many rows all have one.
+/// The least height of a named row, and the most rows that are all named.
 const ROW_MIN: f64 = 15.0;
 const ROWS_NAMED: f64 = 40.0;
-/// A text is no wider than this many letters if it is to stand on a cell.
+/// The longest text on a cell, in letters.
 const LETTERS_MAX: usize = 6;
-/// What two neighbours say of the edge between them, where both are known.
+/// Two neighbouring cells, where there are such.
 type Sides<'c> = (Option<&'c Cell>, Option<&'c Cell>);
 
 impl Heat {
-    /// Draws it.
+    /// Draws the map.
     #[must_use]
     pub fn draw(&self) -> Drawing {
         let (columns, rows) = (self.columns.len().max(1), self.rows.len().max(1));
@@ -115,6 +115,7 @@ impl Heat {
         svg.finish_hinted(&self.title)
     }
 
+    /// Draws a cell, with its text if there is room, and its hint.
     fn draw_cell(&self, svg: &mut Svg, panel: &Panel, at: (usize, usize), cell: Option<&Cell>) {
         let (row, column) = (at.0 as f64, at.1 as f64);
         let corners = (panel.at(column, row), panel.at(column + 1.0, row + 1.0));
@@ -132,7 +133,7 @@ impl Heat {
         svg.hint_area(corners.0, corners.1, format!("{y} {name}, {x} {column}: {}", cell.text));
     }
 
-    // A tick for each, and its name where that has room.
+    // Draws a tick for each mark; marks close to each other share one text.
     fn draw_marks(&self, svg: &mut Svg, panel: &Panel) {
         let mut texts: Vec<(f64, String)> = Vec::new();
         for (column, name) in &self.marks {
@@ -148,7 +149,7 @@ impl Heat {
         }
     }
 
-    // Every piece of grid line that has cells of both kinds beside it.
+    // Draws each piece of grid line between a cell within the bound and one beyond.
     fn draw_edge(&self, svg: &mut Svg, panel: &Panel) {
         let cell = |row: usize, column: usize| self.rows.get(row)?.1.get(column)?.as_ref();
         let differs = |(one, other): Sides<'_>| {
@@ -171,7 +172,7 @@ impl Heat {
         }
     }
 
-    // As many as there is room for.
+    // How many columns have room for their names.
     fn columns_named(&self, width: f64) -> usize {
         let widths = self.columns.iter().map(|name| text_width(&shortened(name, 12)));
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few")]
@@ -180,7 +181,7 @@ impl Heat {
     }
 }
 
-// Slanted lines between two corners.
+// Draws slanted lines between two corners.
 fn hatch(svg: &mut Svg, (left, top): (f64, f64), (right, bottom): (f64, f64)) {
     let (width, height) = (right - left, bottom - top);
     let mut from = HATCH - height;
@@ -192,20 +193,20 @@ fn hatch(svg: &mut Svg, (left, top): (f64, f64), (right, bottom): (f64, f64)) {
     }
 }
 
-// So that every one of a few dozen rows has room for its name.
+// Height of the map, which lets each of a few dozen rows have its name.
 fn height(rows: usize) -> f64 {
     let rows = rows as f64;
     (rows * 30.0).clamp(90.0, 240.0).max(rows.min(ROWS_NAMED) * ROW_MIN)
 }
 
-// As many as there is room for.
+// How many rows have room for their names.
 fn rows_named(height: f64) -> usize {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few")]
     let most = (height / ROW_MIN) as usize;
     most.max(1)
 }
 
-// Of `count` names, `most` are shown.
+// The step at which `most` of `count` names are shown.
 fn every(count: usize, most: usize) -> usize {
     count.div_ceil(most).max(1)
 }

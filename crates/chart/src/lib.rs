@@ -1,5 +1,5 @@
-//! Pieces of a chart as SVG: scales, panels with axes, marks; and whole charts made of them.
-//! Lengths are in the units of the drawing, from its upper left corner.
+//! Parts of charts as SVG: scales, panels with axes, marks; and whole charts. Lengths are in units
+//! of the drawing, from its upper left corner.
 //!
 //! ```text
 //! Plot, Heat, Bars ─► Svg (marks, and what a pointer is told where) ─► Drawing

@@ -1,6 +1,7 @@
-//! Numbers as they stand at a tick or in a hint: as many digits as a reader can use.
+//! Numbers as text for ticks and hints, with as many digits as are useful.
 
-/// Three significant digits, thousands and millions with letters: `0.0012`, `1.05`, `25k`.
+/// A number with three significant digits and a letter for thousands, millions and so on: `0.0012`,
+/// `1.05`, `25k`.
 #[must_use]
 pub fn short(value: f64) -> String {
     if !value.is_finite() {
@@ -33,7 +34,7 @@ pub fn short(value: f64) -> String {
     format!("{text}{letter}")
 }
 
-/// The same for bytes, in powers of 1024.
+/// A number of bytes as [`short`] formats it, in powers of 1024.
 #[must_use]
 pub fn in_bytes(bytes: f64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];

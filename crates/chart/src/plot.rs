@@ -7,26 +7,26 @@ use crate::{
 /// A chart over two axes.
 #[derive(Debug, Clone)]
 pub struct Plot {
-    /// For those who cannot see the picture.
+    /// A title for those who cannot see the picture.
     pub title: String,
-    /// From left to right.
+    /// The horizontal axis.
     pub x: Axis,
-    /// From the bottom to the top.
+    /// The vertical axis.
     pub y: Axis,
-    /// What is compared.
+    /// The series, drawn in this order.
     pub series: Vec<Series>,
-    /// Values of `y` that are marked all across, with what they are.
+    /// Values of `y` marked by horizontal lines, with their names.
     pub bounds: Vec<(f64, String)>,
-    /// Values of `x` that are marked from bottom to top.
+    /// Values of `x` marked by vertical lines, with their names.
     pub marks: Vec<(f64, String)>,
 }
 
-/// Points that belong together.
+/// A series of points.
 #[derive(Debug, Clone)]
 pub struct Series {
-    /// In the key; without one there is none.
+    /// Name in the key; an empty one is not in the key.
     pub name: String,
-    /// In the order of their `x`.
+    /// In order of `x`.
     pub points: Vec<Point>,
     /// How they are drawn.
     pub look: Look,
@@ -41,9 +41,9 @@ pub enum Look {
     Curve,
     /// A value holds until the next.
     Steps,
-    /// Apart.
+    /// Dots only.
     Dots,
-    /// Apart and hollow: what others have said.
+    /// Hollow dots only: values of others, such as a paper.
     Hollow,
     /// Joined, with the interval as a pale band.
     Band,
@@ -54,9 +54,9 @@ const LEFT: f64 = 64.0;
 const RIGHT: f64 = 16.0;
 const KEY_ROW: f64 = 18.0;
 const DASHES: [&str; 4] = ["", "6 4", "2 3", "9 3 2 3"];
-/// Columns that are told apart in a thinned line.
+/// Columns of a thinned line.
 const COLUMNS: usize = 400;
-/// More points than this have no dots.
+/// Lines of more points than this have no dots.
 const DOTS_MAX: usize = 60;
 
 impl Series {
@@ -66,6 +66,7 @@ impl Series {
         Self { name: name.into(), points, look }
     }
 
+    /// Whether points are drawn as dots.
     fn has_dots(&self) -> bool {
         match self.look {
             Look::Dots | Look::Hollow => true,
@@ -76,7 +77,7 @@ impl Series {
 }
 
 impl Plot {
-    /// Draws it.
+    /// Draws the plot.
     #[must_use]
     pub fn draw(&self) -> Drawing {
         let names: Vec<&str> = self.series.iter().map(|one| one.name.as_str()).collect();
@@ -107,11 +108,13 @@ impl Plot {
         svg.finish_hinted(&self.title)
     }
 
+    /// The share of the horizontal axis that stays free beside dots.
     fn margin(&self) -> f64 {
         let has_dots = self.series.iter().any(Series::has_dots);
         if has_dots && self.x.kind != Kind::Linear { 0.05 } else { 0.0 }
     }
 
+    /// Draws the bounds and marks.
     fn draw_marks(&self, svg: &mut Svg, panel: &Panel) {
         let dotted = "stroke-width=\"1.4\" stroke-dasharray=\"2 3\"";
         let ((x_low, x_high), (y_low, y_high)) = (panel.x.ends(), panel.y.ends());
@@ -129,6 +132,7 @@ impl Plot {
         }
     }
 
+    /// Draws a series: band or whiskers, line, dots, hints.
     fn draw_series(&self, svg: &mut Svg, panel: &Panel, (index, series): (usize, &Series)) {
         let colour = colour(index);
         let (x_low, x_high) = panel.x.ends();
@@ -174,6 +178,7 @@ impl Plot {
         shown.iter().for_each(|one| svg.hint(at(one), self.tell(series, one)));
     }
 
+    /// The hint of a point.
     fn tell(&self, series: &Series, one: &Point) -> String {
         let name =
             if series.name.is_empty() { String::new() } else { format!("{}: ", series.name) };
@@ -184,6 +189,7 @@ impl Plot {
         format!("{name}{} {x}, {} {y}{interval}", self.x.name, self.y.name)
     }
 
+    /// Draws an entry of the key.
     fn draw_key(&self, svg: &mut Svg, (right, down): (f64, f64), index: usize) {
         let (colour, series) = (colour(index), &self.series[index]);
         let style = format!("stroke-width=\"2\"{}", dashes(index));
@@ -198,11 +204,12 @@ impl Plot {
     }
 }
 
+/// The colour of series `index`.
 fn colour(index: usize) -> &'static str {
     PALETTE[index % PALETTE.len()]
 }
 
-// Lines are told apart without colour, too.
+// The dashes of series `index`: lines differ without colour, too.
 fn dashes(index: usize) -> String {
     match DASHES[index % DASHES.len()] {
         "" => String::new(),
@@ -210,11 +217,12 @@ fn dashes(index: usize) -> String {
     }
 }
 
+/// A name, cut to fit the key.
 fn key_name(name: &str) -> String {
     shortened(name, 40)
 }
 
-/// Which names stand in each row of the key, and from where on.
+/// The rows of the key: for each entry the index of its name and where it begins.
 fn key_rows(names: &[&str]) -> Vec<Vec<(usize, f64)>> {
     let mut rows: Vec<Vec<(usize, f64)>> = Vec::new();
     let mut right = f64::INFINITY;
@@ -232,6 +240,7 @@ fn key_rows(names: &[&str]) -> Vec<Vec<(usize, f64)>> {
     rows
 }
 
+/// The corners of a line of steps.
 fn steps(line: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let between = line.windows(2).flat_map(|pair| [pair[0], (pair[1].0, pair[0].1)]);
     between.chain(line.last().copied()).collect()

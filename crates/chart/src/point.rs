@@ -1,11 +1,11 @@
-//! A value of a plot.
+//! A point of a plot.
 
-/// A value, and where it may lie.
+/// A point, and the interval of its value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// From left to right.
+    /// Horizontal value.
     pub x: f64,
-    /// From the bottom to the top.
+    /// Vertical value.
     pub y: f64,
     /// An interval around `y`.
     pub interval: Option<(f64, f64)>,

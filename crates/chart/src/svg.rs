@@ -1,10 +1,11 @@
-//! Pieces of charts as SVG text: colours, scales, panels, lines and words.
+//! Elements of charts as SVG text: colours, scales, panels, lines and texts.
 
 use std::fmt::Write;
 
 use crate::text::key_width;
 
-/// Colours that people with any kind of colour vision tell apart (Okabe and Ito 2008).
+/// A colour of a set that people with any kind of colour vision can distinguish (Okabe and Ito
+/// 2008).
 pub const BLUE: &str = "#0072B2";
 /// See [`BLUE`].
 pub const ORANGE: &str = "#D55E00";
@@ -14,16 +15,16 @@ pub const GREEN: &str = "#009E73";
 pub const PURPLE: &str = "#CC79A7";
 /// See [`BLUE`].
 pub const SKY: &str = "#56B4E9";
-/// Seven of those, from which lines and bars that are compared take theirs.
+/// The colours of lines and bars, seven of that set.
 pub const PALETTE: [&str; 7] = [BLUE, ORANGE, GREEN, PURPLE, SKY, "#E69F00", "#000000"];
 pub(crate) const INK: &str = "#222222";
-/// What explains and is not data.
+/// Colour of explanations, in contrast to data.
 pub const GREY: &str = "#666666";
-/// What pictures are on.
+/// Colour of the background.
 pub const WHITE: &str = "#ffffff";
 pub(crate) const GRID: &str = "#e4e4e4";
 
-/// From a value to a share of an axis.
+/// Maps values to shares of an axis.
 #[derive(Debug, Clone, Copy)]
 pub enum Scale {
     /// Between two values that differ.
@@ -35,24 +36,25 @@ pub enum Scale {
 /// A rectangle with two axes.
 #[derive(Debug, Clone, Copy)]
 pub struct Panel {
-    /// Of its upper left corner.
+    /// Left edge.
     pub left: f64,
-    /// See `left`.
+    /// Upper edge.
     pub top: f64,
-    /// Its extent.
+    /// Width.
     pub width: f64,
-    /// See `width`.
+    /// Height.
     pub height: f64,
-    /// From left to right.
+    /// Horizontal scale.
     pub x: Scale,
-    /// From the bottom to the top.
+    /// Vertical scale.
     pub y: Scale,
 }
 
-/// A mark on an axis: where, and what it says.
+/// A tick: its value and label.
 pub type Tick = (f64, String);
 
-/// A linear axis from 0 that ends on a tick at or above `most`, which is above 0.
+/// The end and the ticks of a linear axis from 0 that ends on a tick at or above `most`, which is
+/// above 0.
 pub fn axis(most: f64, label: impl Fn(f64) -> String) -> (f64, Vec<Tick>) {
     let decade = 10_f64.powf(most.log10().floor());
     let steps = [0.1, 0.2, 0.5, 1.0, 2.0].map(|step| step * decade);
@@ -63,8 +65,8 @@ pub fn axis(most: f64, label: impl Fn(f64) -> String) -> (f64, Vec<Tick>) {
     (count * step, values.map(|value| (value * step, label(value * step))).collect())
 }
 
-/// Ticks of a logarithmic axis: 1, 2 and 5 of every decade between two values above 0, or only its
-/// beginning if there are many.
+/// Ticks of a logarithmic axis between two values above 0: 1, 2 and 5 of every decade, or only 1 if
+/// there are many.
 #[must_use]
 pub fn decades(low: f64, high: f64) -> Vec<Tick> {
     let steps: &[f64] = if high / low > 50.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
@@ -87,7 +89,7 @@ pub fn slowdowns(most: f64) -> (Scale, Vec<Tick>) {
     (Scale::Logarithmic(1.0, most), within.map(|value| (*value, format!("{value}"))).collect())
 }
 
-/// A drawing that grows by marks.
+/// A drawing under construction.
 #[derive(Debug)]
 pub struct Svg {
     body: String,
@@ -101,31 +103,32 @@ pub struct Svg {
 pub struct Drawing {
     /// The whole file.
     pub svg: String,
-    /// What is said of its marks, in the order in which they are stepped through.
+    /// The hints of its marks, in the order in which a user steps through them.
     pub hints: Vec<Hint>,
 }
 
-/// What a rectangle of a drawing, or a point of it, stands for.
+/// The explanation of a rectangle or a point of a drawing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hint {
     /// Left, top, width and height; a point has no extent.
     pub place: [f64; 4],
-    /// In words.
+    /// The explanation.
     pub text: String,
 }
 
-/// Where a text stands relative to its point.
+/// The alignment of a text at its point.
 #[derive(Debug, Clone, Copy)]
 pub enum Anchor {
-    /// It begins there.
+    /// The text begins there.
     Start,
-    /// Its middle is there.
+    /// The text is centred there.
     Middle,
-    /// It ends there.
+    /// The text ends there.
     End,
 }
 
 impl Scale {
+    /// The place of `value`, as a share of the axis.
     pub(crate) fn share(self, value: f64) -> f64 {
         match self {
             Self::Linear(low, high) => (value - low) / (high - low),
@@ -133,6 +136,7 @@ impl Scale {
         }
     }
 
+    /// The lowest and the highest value.
     pub(crate) const fn ends(self) -> (f64, f64) {
         match self {
             Self::Linear(low, high) | Self::Logarithmic(low, high) => (low, high),
@@ -141,7 +145,7 @@ impl Scale {
 }
 
 impl Panel {
-    /// The place of a value of each axis.
+    /// The point of a value of each axis.
     #[must_use]
     pub fn at(&self, x: f64, y: f64) -> (f64, f64) {
         let right = self.left + self.x.share(x) * self.width;
@@ -149,6 +153,7 @@ impl Panel {
         (right, down)
     }
 
+    /// The lower edge.
     const fn bottom(&self) -> f64 {
         self.top + self.height
     }
@@ -215,16 +220,16 @@ impl Svg {
         self.area(one, other, &format!("fill=\"{colour}\" fill-opacity=\"0.12\""));
     }
 
-    /// A cell of a map: from hardly any colour to a deep one, blue above 0 and orange below; 1 is
-    /// the deepest. It lets through what is behind it, so that little is pale on any page.
+    /// A cell of a map: blue above 0 and orange below, the deeper the larger; 1 is the deepest. The
+    /// shade is translucent, so that small values are pale on any page.
     pub fn cell(&mut self, one: (f64, f64), other: (f64, f64), value: f64) {
         let colour = if value >= 0.0 { BLUE } else { ORANGE };
-        // Little is something still, beside a cell that is not there.
+        // A small value still differs from a missing cell.
         let opacity = value.abs().min(1.0).mul_add(0.7, 0.05);
         self.area(one, other, &format!("fill=\"{colour}\" fill-opacity=\"{opacity:.3}\""));
     }
 
-    /// A pale shape with these corners.
+    /// A pale polygon with these corners.
     pub fn shade(&mut self, corners: &[(f64, f64)], colour: &str) {
         let corners: Vec<String> = corners.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
         let corners = corners.join(" ");
@@ -235,14 +240,14 @@ impl Svg {
         );
     }
 
-    /// A dot; hollow ones stand apart without colour.
+    /// A dot, filled or hollow.
     pub fn dot(&mut self, at: (f64, f64), colour: &str, hollow: bool) {
         let fill = if hollow { WHITE } else { colour };
         let style = format!("fill=\"{fill}\" stroke=\"{colour}\" stroke-width=\"1.6\"");
         self.shape("circle", &[("cx", at.0), ("cy", at.1), ("r", 4.0)], &style);
     }
 
-    /// A text in the colour of text.
+    /// A text in the usual colour.
     pub fn text(&mut self, at: (f64, f64), text: &str, anchor: Anchor) {
         self.tinted(at, text, anchor, INK);
     }
@@ -252,14 +257,14 @@ impl Svg {
         self.label(at, text, anchor, &format!("fill=\"{colour}\""));
     }
 
-    /// A text that reads upwards and begins at a point.
+    /// A text that reads upwards from a point.
     pub fn turned(&mut self, at: (f64, f64), text: &str, colour: &str) {
         let (x, y) = at;
         let style = format!("fill=\"{colour}\" transform=\"rotate(-90 {x:.1} {y:.1})\"");
         self.label(at, text, Anchor::Start, &style);
     }
 
-    /// Names in their colours, from left to right.
+    /// A key: names with their colours, from left to right.
     pub fn key(&mut self, at: (f64, f64), names: &[(&str, &str)]) {
         let mut right = at.0;
         for (name, colour) in names {
@@ -269,25 +274,26 @@ impl Svg {
         }
     }
 
-    /// What is said of a point.
+    /// Adds the hint of a point.
     pub fn hint(&mut self, at: (f64, f64), text: String) {
         self.hints.push(Hint { place: [at.0, at.1, 0.0, 0.0], text });
     }
 
-    /// What is said of a rectangle between two corners.
+    /// Adds the hint of a rectangle between two corners.
     pub fn hint_area(&mut self, one: (f64, f64), other: (f64, f64), text: String) {
         let (width, height) = ((one.0 - other.0).abs(), (one.1 - other.1).abs());
         let place = [one.0.min(other.0), one.1.min(other.1), width, height];
         self.hints.push(Hint { place, text });
     }
 
+    /// Adds a text; `style` is further attributes.
     fn label(&mut self, (x, y): (f64, f64), text: &str, anchor: Anchor, style: &str) {
         let anchor = match anchor {
             Anchor::Start => "start",
             Anchor::Middle => "middle",
             Anchor::End => "end",
         };
-        // One element a line, whatever is in a name.
+        // One element per line, even if a name has line ends.
         let text = escape(text).replace('\n', " ");
         let _ = writeln!(
             self.body,
@@ -295,31 +301,34 @@ impl Svg {
         );
     }
 
+    /// Adds a rectangle between two corners; `style` is further attributes.
     fn area(&mut self, one: (f64, f64), other: (f64, f64), style: &str) {
         let corner = (one.0.min(other.0), one.1.min(other.1));
         let size = ((one.0 - other.0).abs(), (one.1 - other.1).abs());
         self.rectangle(corner, size, style);
     }
 
+    /// Adds a rectangle by corner and size; `style` is further attributes.
     fn rectangle(&mut self, corner: (f64, f64), size: (f64, f64), style: &str) {
         let place = [("x", corner.0), ("y", corner.1), ("width", size.0), ("height", size.1)];
         self.shape("rect", &place, style);
     }
 
+    /// Adds an element `name` with numeric attributes; `style` is further attributes.
     fn shape(&mut self, name: &str, place: &[(&str, f64)], style: &str) {
         let place: String =
             place.iter().map(|(key, value)| format!("{key}=\"{value:.1}\" ")).collect();
         let _ = writeln!(self.body, "<{name} {place}{style}/>");
     }
 
-    /// The same with what is said of its marks.
+    /// The finished drawing with its hints; `title` is for those who cannot see it.
     #[must_use]
     pub fn finish_hinted(mut self, title: &str) -> Drawing {
         let hints = std::mem::take(&mut self.hints);
         Drawing { svg: self.finish(title), hints }
     }
 
-    /// The whole file; `title` is for those who cannot see it.
+    /// The finished SVG file; `title` is for those who cannot see it.
     #[must_use]
     pub fn finish(self, title: &str) -> String {
         let (width, height) = (self.width, self.height);
@@ -335,7 +344,7 @@ impl Svg {
     }
 }
 
-/// A text as it stands in a document, between tags or in an attribute.
+/// A text escaped for a document, between tags or in an attribute.
 #[must_use]
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
@@ -346,7 +355,7 @@ pub fn escape(text: &str) -> String {
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&#39;"),
-            // No document may have these.
+            // Characters that no document may contain.
             '\u{0}'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}' | '\u{fffe}' | '\u{ffff}' => {
                 escaped.push('\u{fffd}');
             }
@@ -356,7 +365,7 @@ pub fn escape(text: &str) -> String {
     escaped
 }
 
-/// As many letters of a name as there is room for.
+/// A name, cut to at most `letters` letters.
 #[must_use]
 pub fn shortened(name: &str, letters: usize) -> String {
     if name.chars().count() <= letters {

@@ -1,22 +1,22 @@
-//! How wide a text is.
+//! Widths of texts.
 
-/// The height of letters in a drawing.
+/// The font size of a drawing.
 const FONT: f64 = 13.0;
-/// From one name of a key to the next: its square, and the room around it.
+/// The room of an entry of a key besides its name: its square and the gaps.
 const KEY: f64 = 34.0;
 
-/// Advance of each character from the space to `~`, in hundredths of the font's height: those of
-/// `DejaVu` Sans, the widest of the fonts that a drawing asks for.
+/// Advance of each character from the space to `~`, in hundredths of the font size: those of
+/// `DejaVu` Sans, the widest of the fonts that a drawing names.
 const ADVANCE: [u8; 95] = [
     32, 40, 46, 84, 64, 95, 78, 27, 39, 39, 50, 84, 32, 36, 32, 34, 64, 64, 64, 64, 64, 64, 64, 64,
     64, 64, 34, 34, 84, 84, 84, 53, 100, 68, 69, 70, 77, 63, 58, 77, 75, 29, 29, 66, 56, 86, 75,
     79, 60, 79, 69, 63, 61, 73, 68, 99, 69, 61, 69, 39, 34, 39, 84, 50, 50, 61, 63, 55, 63, 62, 35,
     63, 63, 28, 28, 58, 28, 97, 63, 61, 63, 63, 41, 52, 39, 63, 59, 82, 59, 59, 52, 64, 34, 64, 84,
 ];
-/// Of every other one: as wide as `µ`, `×` and `≤` are at most.
+/// Advance of every other character: at least that of `µ`, `×` and `≤`.
 const OTHER: u8 = 84;
 
-/// How wide a text is in the widest of the fonts that a drawing asks for.
+/// The width of a text in the widest of the fonts that a drawing names.
 #[must_use]
 pub fn text_width(text: &str) -> f64 {
     let advance = |letter: char| {
@@ -26,13 +26,13 @@ pub fn text_width(text: &str) -> f64 {
     text.chars().map(advance).sum::<f64>() / 100.0 * FONT
 }
 
-/// How much room a name of a key takes, what keeps it from the next included.
+/// The width of an entry of a key with this name, gap included.
 #[must_use]
 pub fn key_width(name: &str) -> f64 {
     KEY + text_width(name)
 }
 
-/// A text in lines that are not wider than `width`, unless a single word is.
+/// A text in lines no wider than `width`, unless a single word is wider.
 #[must_use]
 pub fn wrap(text: &str, width: f64) -> Vec<String> {
     let mut lines = vec![String::new()];

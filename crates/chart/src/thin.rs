@@ -1,10 +1,11 @@
-//! Fewer points than there are, with nothing hidden: what a column of pixels would show of many
-//! points is where they begin and end and how far they reach.
+//! Thinning of points without a visible change: of many points in a column of pixels, a drawing
+//! shows only the first, the last and the extent.
 
 use crate::Point;
 
-/// Points in the order of their `x` for a drawing that is `columns` wide. Where several share a
-/// column, the first, the lowest, the highest and the last are kept, in their order.
+/// Thins points, in order of `x`, for a drawing `columns` wide; `place` maps an `x` to a share of
+/// it. Of several points in a column, the first, the lowest, the highest and the last stay, in
+/// order.
 #[must_use]
 pub fn thin(points: &[Point], place: impl Fn(f64) -> f64, columns: usize) -> Vec<Point> {
     if points.len() <= 4 * columns.max(1) {

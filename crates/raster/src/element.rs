@@ -1,20 +1,20 @@
-//! Elements of a drawing of crate `chart`: one a line.
+//! The elements of a drawing of crate `chart`: one per line.
 
 use tiny_skia::Color;
 
 use crate::DrawError;
 
-/// An element with its attributes as they were written.
+/// An element with its attributes as text.
 #[derive(Debug)]
 pub(crate) struct Element<'a> {
     line: usize,
     pub(crate) name: &'a str,
     attributes: Vec<(&'a str, &'a str)>,
-    /// What is between its tags.
+    /// The text between its tags.
     pub(crate) text: String,
 }
 
-/// The elements of a drawing in their order.
+/// The elements of a drawing, in order.
 pub(crate) fn elements(svg: &str) -> impl Iterator<Item = Result<Element<'_>, DrawError>> {
     let lines = svg.lines().enumerate().filter(|(_, line)| !matches!(*line, "" | "</svg>"));
     lines.map(|(index, line)| {
@@ -23,10 +23,12 @@ pub(crate) fn elements(svg: &str) -> impl Iterator<Item = Result<Element<'_>, Dr
     })
 }
 
+/// The first letters of a line, for messages.
 fn shortened(line: &str) -> String {
     line.chars().take(60).collect()
 }
 
+/// Parses the element on line `number`; `None` if it is none.
 fn parse(line: &str, number: usize) -> Option<Element<'_>> {
     let rest = line.strip_prefix('<')?;
     let end = rest.find([' ', '>', '/'])?;
@@ -51,41 +53,46 @@ fn parse(line: &str, number: usize) -> Option<Element<'_>> {
     Some(Element { line: number, name, attributes, text })
 }
 
+/// Replaces entities by their characters.
 fn unescaped(text: &str) -> String {
     let pairs = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&amp;", "&")];
     pairs.iter().fold(text.to_owned(), |text, (entity, letter)| text.replace(entity, letter))
 }
 
 impl Element<'_> {
+    /// The text of attribute `key`; `None` if there is none.
     pub(crate) fn get(&self, key: &str) -> Option<&str> {
         self.attributes.iter().find(|(name, _)| *name == key).map(|(_, value)| *value)
     }
 
+    /// The error that `what` of this element cannot be drawn.
     pub(crate) fn unknown(&self, what: &str) -> DrawError {
         DrawError::Unknown { line: self.line, what: format!("<{}>: {what}", self.name) }
     }
 
+    /// Parses a finite number.
     fn read(&self, value: &str) -> Result<f32, DrawError> {
         let number = value.parse().ok().filter(|number: &f32| number.is_finite());
         number.ok_or_else(|| self.unknown(value))
     }
 
-    /// A number that must be there.
+    /// The attribute `key` as a number; an error if it is missing or no number.
     pub(crate) fn number(&self, key: &str) -> Result<f32, DrawError> {
         self.read(self.get(key).ok_or_else(|| self.unknown(key))?)
     }
 
+    /// The attribute `key` as a number; `default` if it is missing.
     pub(crate) fn number_or(&self, key: &str, default: f32) -> Result<f32, DrawError> {
         self.get(key).map_or(Ok(default), |value| self.read(value))
     }
 
-    /// Numbers with spaces between them; none if there is no such attribute.
+    /// The attribute `key` as numbers separated by spaces or commas; empty if it is missing.
     pub(crate) fn numbers(&self, key: &str) -> Result<Vec<f32>, DrawError> {
         let words = self.get(key).unwrap_or_default().split([' ', ',']);
         words.filter(|word| !word.is_empty()).map(|word| self.read(word)).collect()
     }
 
-    /// A colour of six digits; nothing for `none`, or if there is no such attribute.
+    /// The attribute `key` as a colour of six digits; `None` if it is `none` or missing.
     pub(crate) fn colour(&self, key: &str) -> Result<Option<Color>, DrawError> {
         let value = match self.get(key) {
             None | Some("none") => return Ok(None),
@@ -97,13 +104,13 @@ impl Element<'_> {
         Ok(Some(Color::from_rgba8(red, green, blue, 255)))
     }
 
-    /// Pairs of numbers.
+    /// The attribute `points` as pairs of numbers.
     pub(crate) fn points(&self) -> Result<Vec<(f32, f32)>, DrawError> {
         let numbers = self.numbers("points")?;
         Ok(numbers.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect())
     }
 
-    /// Degrees, and around which point.
+    /// The rotation in `transform`: degrees, and the point around which; `None` if it is missing.
     pub(crate) fn rotation(&self) -> Result<Option<[f32; 3]>, DrawError> {
         let Some(value) = self.get("transform") else { return Ok(None) };
         let inner = value.strip_prefix("rotate(").and_then(|rest| rest.strip_suffix(')'));

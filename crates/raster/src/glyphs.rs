@@ -1,14 +1,14 @@
-//! Text as outlines, letter by letter: no shaping, which the texts of charts do not need.
+//! Text as outlines, letter by letter: without shaping, which the texts of charts do not need.
 
 use tiny_skia::{Path, PathBuilder};
 use ttf_parser::{Face, OutlineBuilder};
 
-/// The outline of a text that begins at the origin, and how wide it is; nothing if there is none.
+/// The outline of `text` from the origin on, and its width; `None` if nothing is to be drawn.
 pub(crate) fn outline(face: &Face<'_>, text: &str, size: f32) -> Option<(Path, f32)> {
     let scale = size / f32::from(face.units_per_em());
     let mut pen = Pen { path: PathBuilder::new(), left: 0.0, scale };
     for letter in text.chars() {
-        // The first glyph is what stands for those that the font does not have.
+        // The first glyph stands for those that the font does not have.
         let glyph = face.glyph_index(letter).unwrap_or_default();
         let _blank = face.outline_glyph(glyph, &mut pen);
         pen.left += f32::from(face.glyph_hor_advance(glyph).unwrap_or(0)) * scale;
@@ -24,7 +24,7 @@ struct Pen {
 }
 
 impl Pen {
-    // Fonts measure upwards.
+    // A point of a glyph in the drawing; fonts measure upwards.
     fn at(&self, x: f32, y: f32) -> (f32, f32) {
         (self.left + x * self.scale, -y * self.scale)
     }

@@ -4,9 +4,9 @@
 //! SVG ─► element (name, attributes, text) ─► path, or glyphs of a font ─► pixels ─► PNG
 //! ```
 //!
-//! Only what `chart` draws is known: one element a line, of seven kinds, with colours in six
-//! digits. Anything else is an error and nothing is left out. A renderer for all of SVG costs two
-//! minutes to compile, this one seconds.
+//! Only what `chart` draws is supported: one element per line, of seven kinds, with colours in six
+//! digits. Anything else is an error; nothing is left out silently. A renderer for all of SVG takes
+//! two minutes to compile, this one seconds.
 
 mod element;
 mod error;
@@ -23,10 +23,10 @@ use element::{Element, elements};
 pub use error::DrawError;
 use error::SIDE_MAX;
 
-/// Draws an SVG with `scale` pixels for each of its units, and all its text in one font.
+/// Draws an SVG as PNG with `scale` pixels per unit, and all its text in one font.
 ///
 /// # Errors
-/// When it is no drawing of crate `chart`, the font is none, or the picture is too large.
+/// If `svg` is no drawing of crate `chart`, `font` is no font, or the picture is too large.
 pub fn png(svg: &str, font: &[u8], scale: f32) -> Result<Vec<u8>, DrawError> {
     let face = Face::parse(font, 0)?;
     let mut canvas: Option<Canvas<'_>> = None;
@@ -46,7 +46,7 @@ struct Canvas<'a> {
     pixels: Pixmap,
     face: &'a Face<'a>,
     scale: f32,
-    /// What text has that says nothing else.
+    /// Colour of text without an attribute for it.
     ink: Color,
     font_size: f32,
 }
@@ -64,12 +64,13 @@ impl<'a> Canvas<'a> {
         Ok(Self { pixels, face, scale, ink, font_size: svg.number("font-size")? })
     }
 
+    /// Draws an element.
     fn draw(&mut self, element: &Element<'_>) -> Result<(), DrawError> {
         let path = match element.name {
             "rect" => {
                 let [x, y] = [element.number_or("x", 0.0)?, element.number_or("y", 0.0)?];
                 let [width, height] = [element.number("width")?, element.number("height")?];
-                // What is thinner than nothing is not seen.
+                // A rectangle without extent is invisible.
                 Rect::from_xywh(x, y, width, height).map(PathBuilder::from_rect)
             }
             "circle" => {
@@ -93,6 +94,7 @@ impl<'a> Canvas<'a> {
         self.stroke(&path, element)
     }
 
+    /// Fills a path as its element says; without a colour, only text is filled.
     fn fill(&mut self, path: &Path, of: &Element<'_>, at: Transform) -> Result<(), DrawError> {
         let inherited = (of.name == "text").then_some(self.ink);
         let Some(mut colour) = of.colour("fill")?.or(inherited) else { return Ok(()) };
@@ -104,6 +106,7 @@ impl<'a> Canvas<'a> {
         Ok(())
     }
 
+    /// Strokes a path as its element says.
     fn stroke(&mut self, path: &Path, of: &Element<'_>) -> Result<(), DrawError> {
         let Some(colour) = of.colour("stroke")? else { return Ok(()) };
         let mut paint = Paint { anti_alias: true, ..Paint::default() };
@@ -128,6 +131,7 @@ impl<'a> Canvas<'a> {
         Ok(())
     }
 
+    /// Draws a text.
     fn text(&mut self, element: &Element<'_>) -> Result<(), DrawError> {
         let (x, y) = (element.number("x")?, element.number("y")?);
         let size = element.number_or("font-size", self.font_size)?;
@@ -147,6 +151,7 @@ impl<'a> Canvas<'a> {
     }
 }
 
+/// The path through `points`; `None` without points.
 fn polygon(points: &[(f32, f32)], is_closed: bool) -> Option<Path> {
     let mut path = PathBuilder::new();
     let (first, rest) = points.split_first()?;

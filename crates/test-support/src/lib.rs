@@ -1,5 +1,5 @@
-//! What tests of several crates share: a word that a test did not run, bytes that others have
-//! sent, and directories that go with their test.
+//! What tests of several crates share: a report of tests that did not run, recorded bytes of other
+//! programs, and directories that are removed with their test.
 //!
 //! Only `[dev-dependencies]` may name this crate.
 
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// The file to which [`skip`] appends, since cargo hides what passing tests print.
 pub const SKIP_LOG: &str = "AFAR_SKIP_LOG";
 
-/// Says that `test` did not run, and why, in one line.
+/// Prints, in one line, that `test` did not run, and why.
 ///
 /// `scripts/test` lists these lines at its end. With `AFAR_FORBID_SKIPS=1` they are failures.
 ///
@@ -27,18 +27,19 @@ pub fn skip(test: &str, reason: &str) {
     }
 }
 
+/// The line about a skipped test.
 fn skip_line(test: &str, reason: &str) -> String {
     let reason: Vec<&str> = reason.split_whitespace().collect();
     format!("SKIPPED {test}: {}\n", reason.join(" "))
 }
 
-// In one piece: other tests write to it, too.
+// Appends a line by a single write, since other tests append, too.
 fn append(path: &Path, line: &str) -> io::Result<()> {
     OpenOptions::new().append(true).create(true).open(path)?.write_all(line.as_bytes())
 }
 
-/// Bytes that were kept as text: a line with their number, then those lines of 16 that are not all
-/// zeros, each with its place.
+/// Parses recorded bytes: a line with their number, then the lines of 16 bytes that are not all
+/// zeros, each with its offset.
 ///
 /// ```
 /// let bytes = test_support::read_hex("bytes 18\n0010 00ff\n");
@@ -46,7 +47,7 @@ fn append(path: &Path, line: &str) -> io::Result<()> {
 /// ```
 ///
 /// # Panics
-/// When the text is not that.
+/// If the text has another form.
 #[must_use]
 pub fn read_hex(text: &str) -> Vec<u8> {
     let mut lines = text.lines();
@@ -63,14 +64,15 @@ pub fn read_hex(text: &str) -> Vec<u8> {
     data
 }
 
-/// A port of the loopback interface that is free, and that the kernel gives to nobody who asks for
-/// any: whoever is started with it finds it free, whatever other tests do meanwhile.
+/// A free port of the loopback interface, below those that the kernel assigns by itself: a process
+/// that is started with it finds it free, whatever other tests do meanwhile.
 ///
 /// # Panics
-/// When no such port is free.
+/// If no such port is free.
 #[must_use]
 pub fn free_port() -> u16 {
-    // Below those that the kernel gives (net.ipv4.ip_local_port_range), of this process.
+    // Below the ports that the kernel assigns (net.ipv4.ip_local_port_range), and different for
+    // each process.
     const PORTS: std::ops::Range<u32> = 10_000..32_000;
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let own = std::process::id().wrapping_mul(61);
@@ -83,7 +85,7 @@ pub fn free_port() -> u16 {
     any.expect("a port is free")
 }
 
-/// A directory of its own, empty at first, gone when dropped. It can be used as its path.
+/// An empty directory of its own, removed when dropped. It derefs to its path.
 ///
 /// ```
 /// let scratch = test_support::Scratch::new("example");
@@ -97,7 +99,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Makes it in the directory for temporary files, with `name` and this process in its name.
+    /// Creates it in the directory for temporary files; its name has `name` and the process id.
     ///
     /// # Panics
     /// When there is no room for temporary files.
@@ -110,7 +112,7 @@ impl Scratch {
             let path = std::env::temp_dir().join(name);
             match fs::create_dir(&path) {
                 Ok(()) => return Self { path },
-                // Left by a process of the same number that was killed.
+                // Left by a killed process with the same number.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => panic!("{}: {error}", path.display()),
             }
@@ -123,7 +125,7 @@ impl Scratch {
         &self.path
     }
 
-    /// Writes a file in it.
+    /// Writes a file into the directory. Returns its path.
     ///
     /// # Panics
     /// When there is no room for temporary files.
@@ -152,13 +154,13 @@ thread_local! {
     static OF_THIS_TEST: Scratch = Scratch::new("test");
 }
 
-/// A path in a directory of the running test's own, which goes when the test ends.
+/// A path in the running test's own directory, which is removed when the test ends.
 ///
-/// Tests are known by their threads. In a thread that a test has started, and in what outlives a
-/// test (a `static`), [`Scratch`] is right.
+/// Each thread has its own directory. In threads that a test starts, and for what outlives a test
+/// (a `static`), use [`Scratch`].
 ///
 /// # Panics
-/// When there is no room for temporary files.
+/// If there is no room for temporary files.
 #[must_use]
 pub fn scratch(name: impl AsRef<Path>) -> PathBuf {
     OF_THIS_TEST.with(|scratch| scratch.join(name))
