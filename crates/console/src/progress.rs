@@ -1,8 +1,8 @@
 //! Progress of long work, and an estimate of the time left.
 //!
 //! On a terminal one line shows it and is erased afterwards ([`Line`]). Elsewhere each part that
-//! has ended gets a line, so that a log shows the course; work of one part gets none, as its answer
-//! says everything.
+//! has ended gets a line, so that a log shows the course, but not more than one a second where there
+//! are many parts; work of one part gets none, as its answer says everything.
 
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
@@ -11,6 +11,10 @@ use crate::{Line, speech, terminal};
 
 /// Time between updates of the line.
 const TICK: Duration = Duration::from_millis(500);
+/// Least time between two lines of a log, where there are more parts than `FEW`.
+const LINE_EVERY: Duration = Duration::from_secs(1);
+/// As many parts get a line each, however short they are.
+const FEW: usize = 20;
 
 /// Work of many parts: runs, points, cells.
 #[derive(Debug)]
@@ -28,6 +32,8 @@ pub struct Progress {
     part_began: Instant,
     /// How long a part takes, if that is known beforehand.
     each: Option<Duration>,
+    /// When the last line of a log was printed.
+    last_line: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -48,7 +54,17 @@ impl Progress {
             None => Place::Nowhere,
         };
         let (all, began) = (Some(all), Instant::now());
-        Self { place, part, all, ended: 0, before: 0, began, part_began: began, each: None }
+        Self {
+            place,
+            part,
+            all,
+            ended: 0,
+            before: 0,
+            began,
+            part_began: began,
+            each: None,
+            last_line: None,
+        }
     }
 
     /// Work whose number of parts is not known.
@@ -86,6 +102,7 @@ impl Progress {
         (self.part, self.all, self.each) = (part, Some(all), None);
         (self.ended, self.before) = (ended, ended);
         (self.began, self.part_began) = (Instant::now(), Instant::now());
+        self.last_line = None;
     }
 
     /// Draws `text` alone, on a live line.
@@ -124,10 +141,19 @@ impl Progress {
         self.ended += 1;
         self.all = self.all.map(|all| all.max(self.ended));
         self.part_began = Instant::now();
-        if matches!(self.place, Place::Lines) && self.all != Some(1) {
+        let now = Instant::now();
+        if matches!(self.place, Place::Lines) && self.all != Some(1) && self.is_due(now) {
+            self.last_line = Some(now);
             let text = self.told(self.ended, [": ", ", "], what, self.left());
             terminal::say(&format!("{text}\n"));
         }
+    }
+
+    /// Whether the part that has ended gets a line of the log.
+    fn is_due(&self, now: Instant) -> bool {
+        let is_last = self.all == Some(self.ended);
+        let is_rare = self.last_line.is_none_or(|last| now - last >= LINE_EVERY);
+        is_rare || is_last || self.all.is_some_and(|all| all <= FEW)
     }
 
     /// Erases the live line, so that other text can be printed.
@@ -241,5 +267,21 @@ mod tests {
         assert_eq!(told(4, None), "run 4 of 4: rtt=20us 1.32 s");
         let one = Progress { all: Some(1), ..of_four(0, 0) };
         assert_eq!(one.told(1, ["  ", "  "], "reads", Some(seconds(2))), "reads  2 s left");
+    }
+
+    #[test]
+    fn a_log_has_each_of_few_parts_and_one_of_many_a_second() {
+        let mut progress = Progress { all: Some(21), ..of_four(1, 0) };
+        let began = progress.began;
+        assert!(progress.is_due(began), "the first");
+        progress.last_line = Some(began);
+        let at = |ms| began + Duration::from_millis(ms);
+        assert!(!progress.is_due(at(999)) && progress.is_due(at(1000)));
+        progress.ended = 21;
+        assert!(progress.is_due(at(1)), "the last");
+        let few = Progress { all: Some(20), ended: 7, ..progress };
+        assert!(few.is_due(at(1)), "one of few");
+        let unknown = Progress { all: None, ..few };
+        assert!(!unknown.is_due(at(1)) && unknown.is_due(at(1000)));
     }
 }

@@ -34,7 +34,7 @@ pub(super) const FULL: Extent =
     Extent { size: 1, rates: &["40Gbps", "100Gbps"], seed_count: 5, flow_count: 20_000 };
 /// With `--quick`.
 pub(super) const QUICK: Extent =
-    Extent { size: 0, rates: &["40Gbps"], seed_count: 2, flow_count: 1_000 };
+    Extent { size: 0, rates: &["40Gbps"], seed_count: 5, flow_count: 1_000 };
 
 /// One simulation.
 #[derive(Debug, Clone, Copy)]
