@@ -1,6 +1,7 @@
 //! Memory that is far for real: every byte is what the program wrote, whoever has it meanwhile, and
 //! a blade that has lost it ends the program.
 
+mod kills;
 mod order;
 mod rounds;
 #[path = "../support/mod.rs"]

@@ -101,7 +101,7 @@ impl Round {
 }
 
 /// Waits until the program runs: its blades were reached by then.
-fn begun(running: &Running) -> Instant {
+pub(crate) fn begun(running: &Running) -> Instant {
     let children = format!("/proc/{0}/task/{0}/children", running.pid());
     let is_program = |pid: &str| {
         let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -119,7 +119,7 @@ fn begun(running: &Running) -> Instant {
 }
 
 /// The program, until a file is there.
-fn stress(seed: u64, until: &std::path::Path) -> Launch {
+pub(crate) fn stress(seed: u64, until: &std::path::Path) -> Launch {
     let path = program("keeps");
     let launch = Launch::new([path.as_os_str(), "all".as_ref()]);
     let launch = launch.env("KEEPS_SEED", seed.to_string()).env("KEEPS_UNTIL", until);
