@@ -1,16 +1,17 @@
-//! A flash device that tenants share: what a write costs, what a tail allows, who may come.
+//! A flash device that tenants share: the cost of a write, the load that a tail latency allows, and
+//! the admission of tenants.
 //!
 //! The model is that of ReFlex (ASPLOS 2017): the tail of read latencies follows from the load in
-//! tokens per second, where a read is a token and a write as many as it takes to make loads of all
-//! mixes lie on one curve. A promise of a tail is kept below the load at which the curve passes it,
-//! and the strictest promise holds for the device. Klimovic et al. §4.2 add two rules: a core that
-//! serves flash has three tenants at most, and a promised tail at most one bursty writer beside it.
+//! tokens per second, where a read is one token and a write as many as make the loads of all mixes
+//! lie on one curve. A promised tail holds below the load at which the curve exceeds it, and the
+//! strictest promise limits the device. Klimovic et al. §4.2 add two rules: a core that serves
+//! flash has three tenants at most, and a promised tail at most one bursty writer beside it.
 
 use measure::Duration;
 
 use crate::queue::{QueueError, mg1_wait};
 
-/// Loads and the tail that was measured there.
+/// A measured load and its tail latency.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
     /// Reads per second.
@@ -21,87 +22,87 @@ pub struct Point {
     pub tail_us: f64,
 }
 
-/// A device, as measured.
+/// A measured flash device.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Device {
     /// Tokens of a write; a read is one.
     pub write_tokens: f64,
-    /// Tokens per second and microseconds; neither falls.
+    /// Tokens per second and the tail in microseconds; neither falls from point to point.
     pub curve: Vec<(f64, f64)>,
-    /// Tenants that the processors beside it can serve.
+    /// How many tenants its processors can serve; `None` for no limit.
     pub tenants_max: Option<u32>,
-    /// How long a read and a write keep it busy, if that is known.
+    /// How long a read and a write keep it busy; `None` if that is not known.
     pub service: Option<[Duration; 2]>,
 }
 
-/// Who wants to share it.
+/// A tenant that asks to share a device.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Applicant {
-    /// For people.
+    /// Its name, for output.
     pub name: String,
-    /// Reads per second that it is promised.
+    /// Reads per second that it needs.
     pub reads: f64,
-    /// Writes per second.
+    /// Writes per second that it needs.
     pub writes: f64,
-    /// Microseconds that its tail is promised to stay below; without one it takes what is left.
+    /// The tail in microseconds that it asks for; `None` if any tail will do.
     pub tail_us: Option<f64>,
     /// Whether it writes in bursts.
     pub bursty: bool,
 }
 
-/// What becomes of an applicant.
+/// Whether an applicant is admitted, or why not.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
-    /// It has these tokens per second.
+    /// Admitted, with these tokens per second.
     Admitted(f64),
-    /// No load is small enough for its tail.
+    /// The device exceeds its tail at every measured load.
     Tail {
-        /// What an idle device has.
+        /// The tail at the lowest measured load, in microseconds.
         least_us: f64,
     },
-    /// It would take more tokens than are left.
+    /// It needs more tokens than are left.
     Tokens {
-        /// What it wants.
+        /// The tokens per second that it needs.
         wanted: f64,
-        /// What is left below the strictest tail.
+        /// The tokens per second that are left below the strictest tail.
         left: f64,
     },
-    /// The processors have as many tenants as they can serve.
+    /// The processors already serve this many tenants, which is their limit.
     Cores(u32),
-    /// A promised tail would be beside two bursty writers.
+    /// Two bursty writers would share the device with a promised tail.
     Bursty,
-    /// The device would be busy for more than all of the time.
+    /// The device would be overloaded.
     Busy {
-        /// The share, in percent.
+        /// Its load, in percent.
         load: f64,
     },
 }
 
-/// What writes do to reads on a device that serves one request after another (M/G/1).
+/// How writes delay reads on a device that serves one request after another (M/G/1).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interference {
-    /// The share of the time in which it is busy.
+    /// The share of the time in which the device is busy.
     pub load: f64,
     /// The mean wait of a request.
     pub wait: Duration,
-    /// The same if nobody wrote.
+    /// The mean wait of a read if there were no writes.
     pub wait_of_reads: Duration,
 }
 
-/// Points are too few, or mean nothing.
+/// Why no curve can be fitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DeviceError {
-    /// See the text.
+    /// Fewer than 3 points, or one that is not a number above 0.
     #[error("a device needs 3 points or more, all numbers above 0; measure more loads")]
     Points,
 }
 
-/// Costs of a write that are tried: from 1 in steps of 1 %, up to some hundred.
+/// How many costs of a write the fit tries: from 1 in steps of 1 %, up to about 320.
 const STEPS: i32 = 580;
 
 impl Device {
-    /// Finds the cost of a write with which the points lie nearest to one rising curve; without a
-    /// point that has writes it is 1.
+    /// Fits a device to measured points: finds the cost of a write with which they lie nearest to
+    /// one rising curve. The cost is 1 if no point has writes.
     ///
     /// # Errors
     /// When the points are too few or are not numbers above 0; reads or writes may be 0.
@@ -129,15 +130,15 @@ impl Device {
                 _ => best = Some((error, step, step)),
             }
         }
-        // Several costs may be as good: the middle of them.
+        // Several costs may fit equally well: the middle one is taken.
         let (_, first, last) = best.ok_or(DeviceError::Points)?;
         let write_tokens = 1.01_f64.powf(f64::from(first + last) / 2.0);
         let curve = rising(points, write_tokens).1;
         Ok(Self { write_tokens, curve, tenants_max, service: None })
     }
 
-    /// Tokens per second up to which the tail stays below a bound: none if it never does. What was
-    /// not measured is not promised.
+    /// Tokens per second up to which the tail is at most `tail_us`; `None` if it is longer at every
+    /// load. At most the highest measured load.
     #[must_use]
     pub fn tokens(&self, tail_us: f64) -> Option<f64> {
         let beyond = self.curve.partition_point(|(_, us)| *us <= tail_us);
@@ -146,16 +147,16 @@ impl Device {
         Some(low + (high - low) * (tail_us - low_us) / (high_us - low_us))
     }
 
-    /// Tokens per second of a load.
+    /// Tokens per second of a load of `reads` and `writes` per second.
     #[must_use]
     pub fn cost(&self, reads: f64, writes: f64) -> f64 {
         reads + writes * self.write_tokens
     }
 
-    /// How long requests wait for others in the mean, if services are known.
+    /// The mean wait of requests for one another; `None` if service times are not known.
     ///
     /// # Errors
-    /// When there is more to do than there is time.
+    /// When the device would be overloaded.
     pub fn interference(
         &self,
         reads: f64,
@@ -169,7 +170,8 @@ impl Device {
         Ok(Some(Interference { load, wait, wait_of_reads: alone }))
     }
 
-    /// Who may come, in their order: nobody is let in at the cost of one who is in already.
+    /// Judges `applicants` in their order: rejects those that would break a promise to one that was
+    /// admitted before.
     #[must_use]
     pub fn admit(&self, applicants: &[Applicant]) -> Vec<Verdict> {
         let mut inside: Vec<&Applicant> = Vec::new();
@@ -184,6 +186,7 @@ impl Device {
         verdicts
     }
 
+    /// Whether `applicant` is admitted beside the tenants `inside`.
     fn judge(&self, inside: &[&Applicant], applicant: &Applicant) -> Verdict {
         let count = u32::try_from(inside.len()).unwrap_or(u32::MAX);
         if let Some(most) = self.tenants_max.filter(|most| count >= *most) {
@@ -212,15 +215,15 @@ impl Device {
     }
 }
 
-/// The rising curve nearest to the logarithms of tails (pool adjacent violators), and how far the
-/// points are from it.
+/// The sum of squared distances of the points from the rising curve nearest to the logarithms of
+/// their tails (pool adjacent violators), and that curve.
 fn rising(points: &[Point], write_tokens: f64) -> (f64, Vec<(f64, f64)>) {
     let mut loads: Vec<(f64, f64)> = points
         .iter()
         .map(|point| (point.reads + point.writes * write_tokens, point.tail_us.ln()))
         .collect();
     loads.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.total_cmp(&other.1)));
-    // Blocks: mean, and how many points.
+    // Blocks: the mean of their points, and how many points they have.
     let mut blocks: Vec<(f64, usize)> = Vec::new();
     for (_, tail) in &loads {
         blocks.push((*tail, 1));
@@ -243,19 +246,19 @@ fn rising(points: &[Point], write_tokens: f64) -> (f64, Vec<(f64, f64)>) {
     (error, curve)
 }
 
-/// What somebody gets of a capacity: at least a reservation, then by weight, up to a limit.
+/// A claim to a part of a capacity: at least a reservation, then by weight, up to a limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Share {
-    /// At least this, as long as all reservations can be had.
+    /// At least this, if the sum of all reservations is below the capacity.
     pub reservation: f64,
-    /// Of what is left, against the others.
+    /// The weight against the other shares.
     pub weight: f64,
-    /// At most this.
+    /// At most this, unless the reservation is higher.
     pub limit: f64,
 }
 
-/// Divides a capacity as mClock does (OSDI 2010): everybody has weight times the same level, taken
-/// into reservation and limit; reservations that are too much together shrink alike.
+/// Divides a capacity as mClock does (OSDI 2010): each share gets its weight times a common level,
+/// clamped to its reservation and limit. Reservations beyond the capacity shrink in proportion.
 #[must_use]
 pub fn divide(capacity: f64, shares: &[Share]) -> Vec<f64> {
     let reserved: f64 = shares.iter().map(|one| one.reservation).sum();
@@ -268,7 +271,7 @@ pub fn divide(capacity: f64, shares: &[Share]) -> Vec<f64> {
     };
     let lightest = shares.iter().map(|one| one.weight).fold(f64::INFINITY, f64::min);
     let (mut low, mut high) = (0.0, capacity / lightest.max(f64::MIN_POSITIVE));
-    // Halves until they are nothing; there may be less to take than there is.
+    // Bisects the level; limits may leave a part of the capacity unused.
     for _ in 0..200 {
         let middle = f64::midpoint(low, high);
         if at(middle).iter().sum::<f64>() <= capacity {

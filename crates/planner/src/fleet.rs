@@ -1,16 +1,15 @@
-//! Fleets: who wants what for how long, from traces or made up, hour by hour.
+//! Fleets: the demand of many tenants hour by hour, from traces or made up.
 //!
 //! ```text
 //! trace ─► Stay (tenant, server, hours, wants) ┐
 //! seed ─► tenants with days of their own ──────┴► Fleet ─► by hour, by tenant, by server
 //! ```
 //!
-//! What is made up has published marginals. Sizes and requests are those of
+//! A made-up fleet has published marginals. Sizes and requests are those of
 //! [`crate::place::fleet`]. A day is that of the key-value store ETC in Atikoglu et al., Workload
 //! Analysis of a Large-Scale Key-Value Store, SIGMETRICS 2012: the means of the laws that they fit
-//! to the gaps between requests of each hour. Requests, traffic and queries follow it, capacity
-//! does not, and half of the memory does; that half, and in which time zones tenants are, is made
-//! up.
+//! to the gaps between requests of each hour. Requests, traffic and queries follow the day,
+//! capacity does not, and half of the memory does. That half and the time zones have no source.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -20,38 +19,38 @@ use workload::Draw;
 use crate::cost::{Demand, Dimension, Server};
 use crate::place;
 
-/// Somebody who wants something for a while.
+/// A tenant's demand from one hour to another, on one server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stay {
-    /// By its place in the list of tenants.
+    /// The tenant, as an index of [`Fleet::tenants`].
     pub tenant: u32,
-    /// By its place in the list of servers, if that is known.
+    /// The server, as an index of [`Fleet::servers`]; `None` if it is not known.
     pub server: Option<u32>,
     /// The first hour.
     pub from: u32,
     /// The hour after the last.
     pub to: u32,
-    /// At its peak.
+    /// The demand at its peak.
     pub wants: Demand,
-    /// Hours by which its day is late; none if it wants the same all day.
+    /// Hours by which its day is late; `None` if its demand is the same all day.
     pub day: Option<u8>,
 }
 
-/// All of them.
+/// Tenants, servers and stays over a number of hours.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Fleet {
-    /// Names.
+    /// Names of tenants.
     pub tenants: Vec<String>,
-    /// Names.
+    /// Names of servers.
     pub servers: Vec<String>,
-    /// In no order.
+    /// All stays, in no order.
     pub stays: Vec<Stay>,
-    /// How many there are; every stay ends by then.
+    /// How many hours the fleet covers; every stay ends by then.
     pub hours: u32,
 }
 
-/// Requests of an hour in thousandths of those of the busiest, from midnight on (UTC); that of noon
-/// is between its neighbours.
+/// Requests of each hour from midnight on (UTC), in thousandths of those of the busiest hour; noon
+/// is interpolated between its neighbours.
 const DAY: [u64; 24] = [
     860, 896, 915, 906, 853, 775, 713, 678, 655, 659, 697, 763, 828, 901, 948, 983, 985, 1000, 990,
     981, 970, 935, 899, 867,
@@ -59,7 +58,7 @@ const DAY: [u64; 24] = [
 const THOUSAND: u64 = 1_000;
 
 impl Stay {
-    /// What it wants in an hour; nothing before and after.
+    /// Its demand in `hour`; nothing before and after the stay.
     #[must_use]
     pub fn at(&self, hour: u32) -> Demand {
         if !(self.from..self.to).contains(&hour) {
@@ -74,7 +73,7 @@ impl Stay {
                 Dimension::Memory => u64::midpoint(THOUSAND, now),
                 _ => now,
             };
-            // Never more than at the peak, so that nothing goes too far.
+            // `part` is at most 1000, so the product cannot overflow.
             wants = wants.times(dimension, part, THOUSAND).unwrap_or(wants);
         }
         wants
@@ -82,16 +81,17 @@ impl Stay {
 }
 
 impl Fleet {
-    /// So many tenants for so many hours, on servers of a kind; the same for the same seed.
+    /// A made-up fleet of `count` tenants for `hours` hours, on servers of one kind; the same for
+    /// the same seed.
     #[must_use]
     pub fn made_up(count: usize, hours: u32, seed: u64, server: &Server) -> Self {
-        // Draws of its own: tenants are those that `place::fleet` makes of the seed.
+        // A generator of its own, so that tenants are those that `place::fleet` draws from `seed`.
         let mut draw = Draw::new(seed ^ 0x6461_7973);
         let mut fleet = Self { hours, ..Self::default() };
         for guest in place::fleet(count, seed) {
             let tenant = u32::try_from(fleet.tenants.len()).unwrap_or(u32::MAX);
             fleet.tenants.push(guest.name);
-            // Three of five are where most people are.
+            // Three of five tenants are in the same time zone.
             let late = if draw.below(5) < 3 { 0 } else { draw.below(24) };
             let day = Some(u8::try_from(late).unwrap_or(0));
             let wants = guest.wants;
@@ -101,8 +101,8 @@ impl Fleet {
         fleet
     }
 
-    /// Gives those without a server one, in the order in which they come: the next that has room
-    /// for all they want at their peak, after the one that was found last.
+    /// Assigns a new server to every stay that has none, in the order of their first hours: the
+    /// next one, from the last assigned on, that has room for the stay's peak (next fit).
     pub fn settle(&mut self, server: &Server) {
         let mut order: Vec<usize> = (0..self.stays.len()).collect();
         order.retain(|at| self.stays[*at].server.is_none());
@@ -134,7 +134,7 @@ impl Fleet {
         self.servers.extend((0..count).map(|number| format!("server-{}", first + number)));
     }
 
-    /// What all want, by hour.
+    /// The total demand by hour, as amounts by dimension.
     #[must_use]
     pub fn hourly(&self) -> Vec<[u128; 6]> {
         let mut sums = vec![[0_u128; 6]; self.hours as usize];
@@ -150,10 +150,10 @@ impl Fleet {
         sums
     }
 
-    /// What each tenant wants by hour, with all of its stays.
+    /// The demand of each tenant by hour, over all its stays.
     ///
     /// # Errors
-    /// When that is beyond 2⁶⁴.
+    /// When an amount is beyond 2⁶⁴.
     pub fn by_tenant(&self) -> Result<Vec<Vec<Demand>>, crate::cost::CostError> {
         let mut all = vec![vec![Demand::default(); self.hours as usize]; self.tenants.len()];
         for stay in &self.stays {
@@ -165,7 +165,7 @@ impl Fleet {
         Ok(all)
     }
 
-    /// Memory by server, hour and tenant, in that order.
+    /// Bytes of memory by (server, hour, tenant); stays without a server are left out.
     #[must_use]
     pub fn memory(&self) -> BTreeMap<(u32, u32, u32), u64> {
         let mut all = BTreeMap::new();
@@ -179,7 +179,7 @@ impl Fleet {
         all
     }
 
-    /// The share of a dimension at its peak that the largest tenth of stays has.
+    /// The share of the sum of all stays' peaks that belongs to the largest tenth of stays.
     #[must_use]
     pub fn tenth(&self, dimension: Dimension) -> f64 {
         let mut sizes: Vec<u64> = self.stays.iter().map(|one| one.wants.get(dimension)).collect();
@@ -190,7 +190,7 @@ impl Fleet {
     }
 }
 
-/// The hour in which most is wanted of what is wanted most, compared with a server.
+/// The hour in which the demand for some dimension needs the most servers.
 #[must_use]
 pub fn busiest(hourly: &[[u128; 6]], server: &Server) -> u32 {
     let share = |sums: &[u128; 6]| -> f64 {
@@ -210,9 +210,10 @@ pub fn busiest(hourly: &[[u128; 6]], server: &Server) -> u32 {
     best.1
 }
 
-/// Servers that are looked at before another is opened.
+/// How many servers are tried before a new one is opened.
 const LOOKS: usize = 256;
 
+/// Whether a server with `used` taken has room for `wants`.
 fn fits(server: &Server, used: Demand, wants: Demand) -> bool {
     Dimension::ALL.into_iter().all(|dimension| {
         let sum = used.get(dimension).checked_add(wants.get(dimension));
@@ -220,6 +221,7 @@ fn fits(server: &Server, used: Demand, wants: Demand) -> bool {
     })
 }
 
+/// `from` minus `other`, dimension by dimension, at least 0.
 fn minus(from: Demand, other: Demand) -> Demand {
     Dimension::ALL.into_iter().fold(from, |left, dimension| {
         let rest = left.get(dimension).saturating_sub(other.get(dimension));

@@ -1,28 +1,29 @@
-//! Round trips by their parts (Gao et al., OSDI 2016, §3.3, Table 4), with or without waiting.
+//! Round-trip times as sums of components (Gao et al., OSDI 2016, §3.3, Table 4), with or without
+//! queueing.
 //!
-//! A path is a design (what software and NIC do at both ends) in a scope (what lies between the
-//! ends); a page is transmitted once on top. The table transmits its bytes alone; [`Packets`] adds
-//! what a network does that is simulated: headers, the request, faster links between switches.
+//! A path is a design (software and NIC at both ends) in a scope (switches and cables between
+//! them), plus one transmission of a page. The table transmits the bytes alone; [`Packets`] adds
+//! what a simulated network has: headers, the request, faster links between switches.
 
 use measure::{BitsPerSec, Bytes, Duration};
 
 use crate::queue::{QueueError, batch_wait, closed_throughput, mg1_wait};
 
-/// Something that is traversed so many times in a round trip.
+/// A part of a path that a round trip traverses a number of times.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Component {
-    /// For people.
+    /// Its name, for output.
     pub name: String,
-    /// One traversal.
+    /// Duration of one traversal.
     pub each: Duration,
-    /// How many.
+    /// Traversals in a round trip.
     pub count: u32,
 }
 
-/// Components with a name of their own.
+/// A named list of components: a design or a scope.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
-    /// For people.
+    /// Its name, for output.
     pub name: String,
     /// In the order of the table.
     pub components: Vec<Component>,
@@ -31,22 +32,22 @@ pub struct Group {
 /// The packets of a request and of its page. Switches forward a packet once they have its header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packets {
-    /// Bytes of a page in a full packet; more than nothing.
+    /// Bytes of a page in a full packet, above 0.
     pub payload: Bytes,
-    /// Header of every packet.
+    /// Bytes of the header of every packet.
     pub header: Bytes,
-    /// A request, header included.
+    /// Bytes of a request with its header.
     pub request: Bytes,
-    /// Whether the last packet of a page is as long as any.
+    /// Whether the last packet of a page is padded to full length.
     pub is_padded: bool,
 }
 
 /// Links between switches on the path of a packet, in one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Trunks {
-    /// How many.
+    /// How many links.
     pub count: u32,
-    /// How many times faster than those of hosts each is; at least once.
+    /// How many times the rate of a host's link each has; at least 1.
     pub times: u32,
 }
 
@@ -68,13 +69,13 @@ impl Packets {
     }
 }
 
-/// Why there is no round trip.
+/// Why a round-trip time cannot be computed.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum LatencyError {
-    /// Its parts add up to more than can be counted.
+    /// The sum of the components overflows.
     #[error("the components add up to more than 213 days; give less")]
     TooLong,
-    /// See [`QueueError`].
+    /// The link is overloaded.
     #[error(transparent)]
     Queue(#[from] QueueError),
 }
@@ -82,57 +83,58 @@ pub enum LatencyError {
 /// How the slowest link is shared.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Sharing {
-    /// By nobody else.
+    /// One client alone: no waiting.
     Alone,
-    /// Pages arrive in batches and keep it busy for a share of the time.
+    /// An open system: pages arrive in batches (M/D/1 with batches).
     Load {
-        /// From 0 to less than 1.
+        /// The share of the time in which the link is busy, below 1.
         load: f64,
         /// Pages that arrive together.
         batch: u32,
     },
-    /// Transfers of several sizes keep it busy for a share of the time.
+    /// An open system: transfers of several sizes (M/G/1).
     Mixed {
-        /// From 0 to less than 1.
+        /// The share of the time in which the link is busy, below 1.
         load: f64,
-        /// Sizes, and which share of all transfers each is.
+        /// Sizes, and the share of all transfers that each has.
         sizes: Vec<(Bytes, f64)>,
     },
-    /// So many clients think and fetch a page.
+    /// A closed system: each client thinks, fetches a page and waits for it.
     Closed {
-        /// How many.
+        /// How many clients.
         clients: u32,
-        /// For how long in the mean.
+        /// Mean time between an answer and the next request of a client.
         think: Duration,
     },
 }
 
-/// A round trip.
+/// A round-trip time by its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RoundTrip {
-    /// All components.
+    /// The sum of all components.
     pub fixed: Duration,
-    /// The page on the slowest link.
+    /// The transmission of the page on the slowest link.
     pub transmission: Duration,
-    /// Before that, in the mean.
+    /// The mean wait for that link.
     pub wait: Duration,
 }
 
 impl Component {
-    /// All traversals.
+    /// The duration of all traversals.
     ///
     /// # Errors
-    /// When that is too long.
+    /// When the product overflows.
     pub fn total(&self) -> Result<Duration, LatencyError> {
         self.each.checked_mul(u64::from(self.count)).ok_or(LatencyError::TooLong)
     }
 }
 
 impl RoundTrip {
-    /// Of a page over a path, whose transmission takes so long.
+    /// The time to fetch a page over the path of `groups`, whose slowest link has `rate` and needs
+    /// `transmission` for the page.
     ///
     /// # Errors
-    /// When the link has more to do than it can, or the sum is too long.
+    /// When the link is overloaded, or the sum overflows.
     pub fn of(
         groups: &[&Group],
         transmission: Duration,
@@ -150,13 +152,14 @@ impl RoundTrip {
         Ok(Self { fixed, transmission, wait })
     }
 
-    /// All of it.
+    /// The sum of all parts.
     #[must_use]
     pub fn total(&self) -> Duration {
         self.fixed + self.transmission + self.wait
     }
 }
 
+/// The mean wait for a link that is shared as `sharing` says and needs `service` for a page.
 fn wait(
     sharing: &Sharing,
     fixed: Duration,
@@ -189,7 +192,7 @@ fn wait(
     })
 }
 
-/// What Gao et al. assume: operating system, copies and RDMA at the ends; racks in between.
+/// The designs and the scopes of Gao et al., Table 4.
 #[must_use]
 pub fn table4() -> (Vec<Group>, Vec<Group>) {
     let part = |name: &str, ns: u64, count| Component {

@@ -1,109 +1,109 @@
-//! How much memory servers need of their own, and how large a pool beside them must be.
+//! How much memory servers need locally, and how large a memory pool beside them must be.
 //!
 //! ```text
 //! slowdown by local share ─► Curve ─► least share that keeps a program under its bound
-//! what programs on a server want, by period ─► Load (all of it, at least local) ─► Sizing
+//! demand of a server's programs, by period ─► Load (total, least local) ─► Sizing
 //! ```
 //!
-//! Servers are all alike: without a pool each has what the fullest one wants at its worst time.
-//! With one, a server has less, but never less than its programs must have local; what they want
-//! beyond that is in the pool, which has to have enough for all of its servers at the same time.
-//! Memory in all is a convex function of a server's, so the best is found by halving.
+//! Servers are all alike: without a pool each has the largest demand of any server at any time.
+//! With a pool a server has less, but never less than its programs must have local; the demand
+//! beyond that is in the pool, which must be enough for all of its servers at the same time.
+//! Total memory is a convex function of a server's, so bisection finds the best size.
 
 use measure::{Bytes, Money};
 
-/// Slowdowns that were measured, by the share of memory that was local.
+/// Measured slowdowns by the share of memory that was local.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curve {
-    /// Ascending by share; ends with everything local.
+    /// (share, slowdown), ascending by share; the last share is 1.
     points: Vec<(f64, f64)>,
 }
 
-/// What a server's programs want at one time.
+/// The memory that a server's programs need at one time, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Load {
-    /// All of it.
+    /// In total, local or not.
     pub all: u64,
-    /// What must be local for every program to stay under its bound; at most `all`.
+    /// The part that must be local for every program to stay within its bound; at most `all`.
     pub least: u64,
 }
 
-/// What can be bought, and what it costs.
+/// The sizes in which memory can be bought, and prices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terms {
-    /// A server has a multiple of this.
+    /// The memory of a server is a multiple of this.
     pub local_step: Bytes,
-    /// A pool has a multiple of this.
+    /// The memory of a pool is a multiple of this.
     pub pool_step: Bytes,
-    /// Servers of one pool; all if not said. Server i is in pool i mod the number of pools.
+    /// Most servers of one pool; `None` for all. Server i is in pool i mod the number of pools.
     pub servers_max: Option<u32>,
-    /// A gibibyte in a server.
+    /// Price of a gibibyte in a server.
     pub local: Money,
-    /// A gibibyte in a pool.
+    /// Price of a gibibyte in a pool.
     pub pool: Money,
-    /// What it takes to connect a server to a pool.
+    /// Price of a server's connection to a pool.
     pub port: Money,
 }
 
-/// Memory that is bought, one way or the other.
+/// Memory to buy, with or without pools.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Purchase {
-    /// Of each server.
+    /// Memory of each server.
     pub local: Bytes,
-    /// Of each pool.
+    /// Memory of each pool; empty without pools.
     pub pools: Vec<Bytes>,
-    /// In all.
+    /// Total memory.
     pub bytes: Bytes,
-    /// In all, with ports.
+    /// Total cost, with ports.
     pub cost: Money,
 }
 
-/// An answer.
+/// The result of [`size`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sizing {
-    /// Servers alone.
+    /// The purchase without pools.
     pub without: Purchase,
-    /// The cheapest with pools; none if servers can have no less than they have alone.
+    /// The cheapest purchase with pools; `None` if servers cannot have less than without.
     pub with: Option<Purchase>,
-    /// Who needs most local: server and period.
+    /// The server and the period that need the most local memory.
     pub most: (usize, usize),
-    /// What all want together at the worst time, and the sum of that over all periods.
+    /// The total demand of all servers in the worst period, in bytes.
     pub peak: u128,
-    /// See `peak`.
+    /// The sum of the total demand over all periods, in bytes.
     pub sum: u128,
-    /// See [`Verdict`].
+    /// Whether a pool pays.
     pub verdict: Verdict,
 }
 
 /// Whether a pool pays, and if not, why not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It costs less.
+    /// A pool costs less.
     Disaggregate,
-    /// Programs must have so much local that servers can have no less.
+    /// Programs need so much local memory that servers cannot have less.
     Local,
-    /// Servers want most at the same time, so that a pool saves no memory.
+    /// Servers peak at the same time, so a pool saves no memory.
     Peaks,
-    /// Memory is saved, but not as much as pool and ports cost.
+    /// A pool saves memory, but pool and ports cost more than that.
     Price,
 }
 
-/// Why there is no answer.
+/// Why memory cannot be sized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PoolError {
-    /// Points of a curve that are none.
+    /// A curve has no points, a point twice, or one out of range.
     #[error("a curve has shares from 0 to 1, each once, and slowdowns above 0; give at least one")]
     Curve,
-    /// Nobody wants memory.
+    /// No server needs memory.
     #[error("nobody wants memory; give a program some")]
     Nothing,
-    /// Servers differ in how many periods they have.
+    /// Servers have different numbers of periods.
     #[error("servers have different numbers of periods; give all of them the same")]
     Periods,
-    /// Beyond 2⁶⁴.
+    /// Total memory exceeds 64 bits.
     #[error("the memory of all servers goes beyond 18446744073709551615 bytes; give less")]
     Bytes,
-    /// See [`Money`].
+    /// The cost exceeds the largest amount of [`Money`].
     #[error("the cost goes beyond 18446744073709 units of money; use a larger unit")]
     Money,
 }
@@ -112,11 +112,11 @@ const MILLION: u64 = 1_000_000;
 const GIB: u128 = 1 << 30;
 
 impl Curve {
-    /// Shares of memory that is local, and how many times as long a program takes with that. All
-    /// local is once as long unless it was measured.
+    /// A curve through pairs of the share of memory that is local and the slowdown with that. Adds
+    /// a slowdown of 1 for a share of 1 if none was measured.
     ///
     /// # Errors
-    /// When there is no point, or one cannot be.
+    /// When there is no point, a share twice, or a number out of range.
     pub fn new(mut points: Vec<(f64, f64)>) -> Result<Self, PoolError> {
         let is_point = |&(share, slowdown): &(f64, f64)| {
             (0.0..=1.0).contains(&share) && slowdown.is_finite() && slowdown > 0.0
@@ -134,10 +134,9 @@ impl Curve {
         Ok(Self { points })
     }
 
-    /// The least share, in millionths, with which the slowdown is at most 1 + `bound` there and
-    /// with every larger share. Between two points it is taken to be on the line through them:
-    /// slowdowns fall ever slower, so that it is not above that. What was not measured is not
-    /// promised.
+    /// The smallest share, in millionths, from which on the slowdown is at most 1 + `bound`.
+    /// Slowdowns between two points are interpolated linearly, which is pessimistic for a convex
+    /// curve. Never below the smallest measured share.
     #[must_use]
     pub fn least_ppm(&self, bound: f64) -> u64 {
         let most = 1.0 + bound;
@@ -159,7 +158,7 @@ impl Curve {
 }
 
 impl Load {
-    /// The same with so many bytes more, of which a share in millionths must be local.
+    /// This load plus `bytes`, of which `least_ppm` millionths must be local; `None` on overflow.
     #[must_use]
     pub fn plus(self, bytes: u64, least_ppm: u64) -> Option<Self> {
         let part = u128::from(bytes) * u128::from(least_ppm.min(MILLION));
@@ -168,10 +167,10 @@ impl Load {
     }
 }
 
-/// Memory of servers and pools, for loads by server and period.
+/// The memory that servers and pools need for `loads`, by server and then by period.
 ///
 /// # Errors
-/// When nothing is wanted, or a number goes too far.
+/// When no server needs memory, servers differ in periods, or a number is too large.
 pub fn size(loads: &[Vec<Load>], terms: &Terms) -> Result<Sizing, PoolError> {
     let periods = loads.first().map_or(0, Vec::len);
     if loads.iter().any(|server| server.len() != periods) {
@@ -191,7 +190,7 @@ pub fn size(loads: &[Vec<Load>], terms: &Terms) -> Result<Sizing, PoolError> {
     let verdict = match &with {
         None => Verdict::Local,
         Some(with) if with.cost < without.cost => Verdict::Disaggregate,
-        // With the least that servers can have there is the least memory in all.
+        // Total memory is least if servers have the least that they can.
         Some(_) if search.buy(least, true)?.bytes >= without.bytes => Verdict::Peaks,
         Some(_) => Verdict::Price,
     };
@@ -207,7 +206,7 @@ pub fn size(loads: &[Vec<Load>], terms: &Terms) -> Result<Sizing, PoolError> {
     })
 }
 
-/// What is bought if every server has so much, for a picture; never less than programs need.
+/// The purchase with pools if every server has `local`, rounded up to a step, for a picture.
 ///
 /// # Errors
 /// As [`size`].
@@ -216,6 +215,7 @@ pub fn purchase(loads: &[Vec<Load>], terms: &Terms, local: Bytes) -> Result<Purc
     search.buy(local.get().div_ceil(search.step), true)
 }
 
+/// The loads, the prices and the step in which a server's memory varies.
 struct Search<'a> {
     loads: &'a [Vec<Load>],
     terms: &'a Terms,
@@ -223,12 +223,13 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Steps of a server with which all of it costs least; the most of equals.
+    /// The cheapest purchase with pools if a server has from `least` to `most` steps; of equally
+    /// cheap ones that with the most local memory.
     fn best(&self, least: u64, most: u64) -> Result<Purchase, PoolError> {
         let (mut low, mut high) = (least, most);
         while low < high {
             let middle = low + (high - low) / 2;
-            // The slope never falls: beyond where it is above nothing there is nothing better.
+            // The cost is convex: it does not fall again once it has risen.
             if self.exact(middle + 1) > self.exact(middle) {
                 high = middle;
             } else {
@@ -238,7 +239,8 @@ impl Search<'_> {
         self.buy(low, true)
     }
 
-    /// Money times gibibytes, before the pools are rounded.
+    /// The cost if a server has `steps`, in money times bytes per gibibyte, before pools are
+    /// rounded and without ports.
     fn exact(&self, steps: u64) -> u128 {
         let local = u128::from(steps) * u128::from(self.step);
         let pools: u128 = self.pools(local).into_iter().sum();
@@ -248,7 +250,7 @@ impl Search<'_> {
         cost.saturating_add(pools.saturating_mul(price(self.terms.pool)))
     }
 
-    /// What each pool must have: the most that its servers want beyond theirs at one time.
+    /// The bytes that each pool needs: the peak of its servers' demand beyond `local` each.
     fn pools(&self, local: u128) -> Vec<u128> {
         let servers = self.loads.len();
         let each = self.terms.servers_max.map_or(servers, |most| most.max(1) as usize);
@@ -267,6 +269,7 @@ impl Search<'_> {
         (0..count).map(of).collect()
     }
 
+    /// The purchase if a server has `steps`, with pools or without.
     fn buy(&self, steps: u64, is_pooled: bool) -> Result<Purchase, PoolError> {
         let local = u128::from(steps) * u128::from(self.step);
         let step = u128::from(self.terms.pool_step.get().max(1));

@@ -1,6 +1,6 @@
-//! Waiting, by closed forms where there is one and by seeded simulation where there is none.
+//! Waiting times of queues, by closed forms and, where there is none, by seeded simulation.
 //!
-//! One server that serves in the order of arrival: a link, a flash device.
+//! A queue has one server that serves in the order of arrival: a link, a flash device.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,15 +8,15 @@ use std::collections::BinaryHeap;
 use measure::Duration;
 use workload::Draw;
 
-/// Why a queue has no answer.
+/// Why a queue has no mean wait.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum QueueError {
-    /// More arrives than can be served.
+    /// The load, in percent, is 100 or more.
     #[error("a load of {0:.1} % never ends: waits grow without end from 100 % on; give less")]
     Overload(f64),
 }
 
-/// Kinds of requests: how long each takes, and which share of all it is.
+/// Kinds of requests: service time, and share of all requests (normalised by their sum).
 pub type Mix = [(Duration, f64)];
 
 /// The mean wait before service of Poisson arrivals that keep the server busy for a share `load`
@@ -28,8 +28,8 @@ pub fn md1_wait(service: Duration, load: f64) -> Result<Duration, QueueError> {
     batch_wait(service, load, 1)
 }
 
-/// The same if requests arrive in batches of `batch`: what is before a request in its own batch
-/// comes on top, and delays others, too: W = (ρ + B − 1)S/(2(1−ρ)).
+/// The mean wait as [`md1_wait`] if requests arrive in batches of `batch`, and so wait for those
+/// before them in their own batch, too: W = (ρ + B − 1)S/(2(1−ρ)).
 ///
 /// # Errors
 /// When the load is not below 1.
@@ -39,8 +39,8 @@ pub fn batch_wait(service: Duration, load: f64, batch: u32) -> Result<Duration, 
     Ok(scaled(service, before / (2.0 * idle)))
 }
 
-/// The mean wait if services differ: M/G/1, W = λ·mean(S²)/(2(1−ρ)) (Pollaczek and Khinchine), with
-/// `per_second` requests. Answers the load, too.
+/// The mean wait if service times differ: M/G/1, W = λ·mean(S²)/(2(1−ρ)) (Pollaczek and Khinchine),
+/// for `per_second` requests per second. Returns the load, too.
 ///
 /// # Errors
 /// When the load is not below 1.
@@ -55,8 +55,9 @@ pub fn mg1_wait(mix: &Mix, per_second: f64) -> Result<(Duration, f64), QueueErro
     Ok((scaled(Duration::from_ms(1000), wait), load))
 }
 
-/// How many requests per second `clients` get if each thinks (for an exponentially distributed
-/// time), asks, waits for its turn of `service`, and has its answer after `latency` besides.
+/// The throughput, in requests per second, of a closed system: each of `clients` thinks (for an
+/// exponentially distributed time), waits for its turn of `service`, and gets its answer `latency`
+/// after that.
 ///
 /// By simulation of a million requests from a fixed seed; within half a per cent.
 #[must_use]
@@ -86,21 +87,21 @@ pub fn closed_throughput(
     if free == 0 { 0.0 } else { done as f64 / (free as f64 / 1e12) }
 }
 
-/// What `clients` get per unit of time, by a closed form: each thinks for an exponentially
-/// distributed time, waits for its turn, and is served for the same time (Takács 1962, M/D/1 with
-/// finitely many customers).
+/// The throughput of a closed system, in requests per unit of time, by a closed form: each of
+/// `clients` thinks for an exponentially distributed time, waits for its turn, and is served for
+/// `service` (Takács 1962, M/D/1 with finitely many customers).
 ///
-/// A part of thinking that is constant, as a round trip is, goes with the rest: a third of it takes
-/// less than 1 % off what [`closed_throughput`] finds.
+/// A constant part of `think`, such as a round trip, counts as exponential, too: a third of it
+/// changes the result by less than 1 % from [`closed_throughput`].
 #[must_use]
 pub fn closed_rate(clients: u32, think: f64, service: f64) -> f64 {
-    // So many served in a row are as good as without end.
+    // A busy period of this many requests counts as endless.
     const ENDLESS: f64 = 1e18;
     if clients == 0 {
         return 0.0;
     }
     let all = f64::from(clients);
-    // How many are served, on average, before the server is idle again.
+    // The mean number of requests served before the server is idle again.
     let (mut served, mut term) = (1.0, 1.0);
     for ahead in 1..clients {
         let ahead = f64::from(ahead);
@@ -113,6 +114,7 @@ pub fn closed_rate(clients: u32, think: f64, service: f64) -> f64 {
     1.0 / (service + think / (all * served))
 }
 
+/// 1 − ρ; an error if the load ρ is not below 1.
 fn idle(load: f64) -> Result<f64, QueueError> {
     if load < 1.0 { Ok(1.0 - load) } else { Err(QueueError::Overload(load * 100.0)) }
 }

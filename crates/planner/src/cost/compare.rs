@@ -6,24 +6,24 @@ use super::{CostError, Demand, Dimension, Machines, Model, Tenant};
 /// Machines of one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Side {
-    /// How many.
+    /// How many machines.
     pub machines: Machines,
-    /// What they are so many for, and in which period that is.
+    /// The dimension that needs this many machines.
     pub binding: Dimension,
-    /// See `binding`; from 0.
+    /// The period in which it does, from 0.
     pub period: usize,
-    /// Each.
+    /// Price of one machine.
     pub price: Money,
-    /// All.
+    /// Cost of all machines.
     pub cost: Money,
 }
 
 /// Servers for flash and servers for queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fleet {
-    /// f + δ each.
+    /// Servers for flash, at f + δ each.
     pub flash: Side,
-    /// c each.
+    /// Servers for queries, at c each.
     pub compute: Side,
 }
 
@@ -39,28 +39,28 @@ pub struct Comparison {
 }
 
 impl Fleet {
-    /// Of both.
+    /// The cost of both kinds of servers.
     #[must_use]
     pub fn cost(&self) -> Money {
-        // Neither is beyond half of what can be counted: `compare` has seen to it.
+        // `saturating_add` stops at the largest sum; `compare` rejects a cost that reaches it.
         Money::from_micros(self.flash.cost.micros().saturating_add(self.compute.cost.micros()))
     }
 }
 
 impl Comparison {
-    /// Of servers with flash of their own.
+    /// The cost of all servers if each has flash of its own.
     #[must_use]
     pub fn direct_cost(&self) -> Money {
         total(self.direct.iter().map(|side| side.cost))
     }
 
-    /// Of pools for each tenant.
+    /// The cost if each tenant has pools of its own.
     #[must_use]
     pub fn apart_cost(&self) -> Money {
         total(self.apart.iter().map(Fleet::cost))
     }
 
-    /// Of pools for all.
+    /// The cost if all tenants share the pools.
     #[must_use]
     pub fn pooled_cost(&self) -> Money {
         self.pooled.cost()
@@ -73,14 +73,16 @@ impl Comparison {
     }
 }
 
+/// The sum of `amounts`; at most the largest amount of money.
 fn total(amounts: impl Iterator<Item = Money>) -> Money {
     Money::from_micros(amounts.fold(0, |sum, one| sum.saturating_add(one.micros())))
 }
 
-/// Sizes every way to serve `tenants` and adds it up.
+/// Sizes and prices every way to serve `tenants`: direct, apart and pooled.
 ///
 /// # Errors
-/// When something is not said, nothing is wanted, or a number goes too far.
+/// When a server lacks a dimension that has demand, nobody has demand, everything is free, or a
+/// number is too large.
 pub fn compare(model: &Model, tenants: &[Tenant]) -> Result<Comparison, CostError> {
     let mut direct = Vec::new();
     let mut apart = Vec::new();
@@ -94,7 +96,7 @@ pub fn compare(model: &Model, tenants: &[Tenant]) -> Result<Comparison, CostErro
     }
     let pooled = fleet(model, &together)?;
     let all = Comparison { direct, apart, pooled };
-    // Sums must not have stopped at the end, and differences must mean something.
+    // A sum that reached the largest amount is wrong, and a saving on nothing means nothing.
     let most = Money::from_micros(u64::MAX);
     let costs = [all.direct_cost(), all.apart_cost(), all.pooled_cost()];
     if costs.contains(&most) {
@@ -106,7 +108,7 @@ pub fn compare(model: &Model, tenants: &[Tenant]) -> Result<Comparison, CostErro
     Ok(all)
 }
 
-/// What all want at the same time, by period.
+/// The demand of all tenants together, by period.
 pub(super) fn together(tenants: &[Tenant]) -> Result<Vec<Demand>, CostError> {
     let periods = tenants.iter().map(|tenant| tenant.series.len()).max().unwrap_or(0);
     let mut sums = vec![Demand::default(); periods];
@@ -119,8 +121,8 @@ pub(super) fn together(tenants: &[Tenant]) -> Result<Vec<Demand>, CostError> {
     Ok(sums)
 }
 
-/// What a bill follows from, in as few demands as there can be: for servers with flash the most
-/// that each tenant wants of each dimension, for pools what all want at the same time.
+/// The demands that decide the cost: for servers with flash each tenant's peak of each dimension,
+/// for pools the demand of all tenants together in the periods that matter.
 #[derive(Debug, Clone)]
 pub(super) struct Peaks {
     pub(super) tenants: Vec<Demand>,
@@ -128,7 +130,8 @@ pub(super) struct Peaks {
 }
 
 impl Peaks {
-    /// Periods in which no more is wanted of anything than in another one are left out.
+    /// The peaks of `tenants`. Leaves out periods whose demand exceeds that of another period in no
+    /// dimension.
     pub(super) fn of(tenants: &[Tenant]) -> Result<Self, CostError> {
         let most = |tenant: &Tenant| {
             let of = |dimension| tenant.series.iter().map(|one| one.get(dimension)).max();
@@ -148,7 +151,7 @@ impl Peaks {
         Ok(Self { tenants: tenants.iter().map(most).collect(), together: front })
     }
 
-    /// As [`Comparison::saving`].
+    /// The share of the direct cost that pools save, as [`Comparison::saving`].
     pub(super) fn saving(&self, model: &Model) -> Result<f64, CostError> {
         let mut direct = Money::ZERO;
         for demand in &self.tenants {
@@ -171,12 +174,13 @@ enum Kind {
     Compute,
 }
 
+/// Servers for flash and for queries that are enough for every period of `series`.
 fn fleet(model: &Model, series: &[Demand]) -> Result<Fleet, CostError> {
     let flash = peak(model, series, Kind::Flash)?;
     Ok(Fleet { flash, compute: peak(model, series, Kind::Compute)? })
 }
 
-/// Machines of a kind that are enough for every period.
+/// Machines of `kind` that are enough for every period of `series`.
 fn peak(model: &Model, series: &[Demand], kind: Kind) -> Result<Side, CostError> {
     let mut most = (Machines::ZERO, FLASH[0], 0);
     for (period, demand) in series.iter().enumerate() {
@@ -195,12 +199,13 @@ fn peak(model: &Model, series: &[Demand], kind: Kind) -> Result<Side, CostError>
     Ok(Side { machines, binding: most.1, period: most.2, price, cost })
 }
 
+/// How many machines of `kind` a demand needs, not yet rounded, and the dimension that binds.
 fn needed(model: &Model, demand: &Demand, kind: Kind) -> Result<(Machines, Dimension), CostError> {
     match kind {
         Kind::Direct => {
             let flash = model.machines(demand, &FLASH, false)?;
             let compute = model.machines(demand, &COMPUTE, false)?;
-            // Of equals the processors bind: buying flash would not help.
+            // If both need the same number, the processors bind: more flash would not help.
             Ok(if flash.0 > compute.0 { flash } else { compute })
         }
         Kind::Flash => {

@@ -1,36 +1,36 @@
 use super::CostError;
 use super::dimension::Dimension;
 
-/// Amounts of every dimension that are wanted at one time.
+/// The amount of every dimension that a tenant needs at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Demand {
     amounts: [u64; 6],
 }
 
-/// Who wants something.
+/// A user of servers, with its demand over time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tenant {
-    /// For people.
+    /// Its name, for output.
     pub name: String,
-    /// By period; the last goes on for ever.
+    /// Its demand by period; the last one holds for all later periods.
     pub series: Vec<Demand>,
 }
 
 impl Demand {
-    /// Of one dimension.
+    /// The amount of one dimension.
     #[must_use]
     pub const fn get(&self, dimension: Dimension) -> u64 {
         self.amounts[dimension as usize]
     }
 
-    /// The same with another amount of one dimension.
+    /// This demand with `amount` of `dimension`.
     #[must_use]
     pub const fn with(mut self, dimension: Dimension, amount: u64) -> Self {
         self.amounts[dimension as usize] = amount;
         self
     }
 
-    /// The sum.
+    /// The sum of two demands, dimension by dimension.
     ///
     /// # Errors
     /// When an amount is beyond 2⁶⁴.
@@ -43,7 +43,7 @@ impl Demand {
         Ok(self)
     }
 
-    /// This times `part`/`whole`, rounded up.
+    /// This demand with the amount of `dimension` times `part`/`whole`, rounded up.
     ///
     /// # Errors
     /// When an amount is beyond 2⁶⁴.
@@ -54,8 +54,8 @@ impl Demand {
     }
 }
 
-/// A series of `periods` that begins with `first`, each the one before times millionths of its own
-/// for each dimension: 1,100,000 is growth by a tenth.
+/// The demand of `periods` periods that begin with `first`. From one to the next each dimension is
+/// multiplied by its factor in millionths: 1,100,000 is growth by a tenth.
 ///
 /// # Errors
 /// When an amount is beyond 2⁶⁴.

@@ -1,8 +1,8 @@
-//! What is wanted, and what machines have.
+//! The dimensions of demand and of servers.
 
 use std::fmt;
 
-/// What a tenant may want more or less of, and what a server has.
+/// A resource that tenants need and servers have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Dimension {
     /// Bytes on flash.
@@ -20,11 +20,11 @@ pub enum Dimension {
 }
 
 impl Dimension {
-    /// All, in the order of the amounts of a [`Demand`](super::Demand).
+    /// All dimensions, in the order of the amounts of a [`Demand`](super::Demand).
     pub const ALL: [Self; 6] =
         [Self::Capacity, Self::Iops, Self::Traffic, Self::Qps, Self::Memory, Self::Network];
 
-    /// The key it has in a file.
+    /// Its key in a model file.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -39,7 +39,7 @@ impl Dimension {
 }
 
 impl Dimension {
-    /// An amount with its unit; to the last byte, bit or request.
+    /// `amount` as exact text with its unit: "2 TB", not "about 2 TB".
     #[must_use]
     pub fn amount(self, amount: u64) -> String {
         const DECIMAL: [(u64, &str); 3] =

@@ -3,7 +3,7 @@ use measure::Money;
 use super::compare::Peaks;
 use super::{CostError, Dimension, Model, Tenant, compare};
 
-/// A number that could be another.
+/// A number of the model or the demand that a sensitivity analysis varies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Knob {
     /// Price of the flash of a server.
@@ -12,48 +12,49 @@ pub enum Knob {
     ComputePrice,
     /// Price of the rest of a flash server.
     TaxPrice,
-    /// What is lost by remote flash.
+    /// The queries that a server loses by remote flash.
     Drop,
-    /// What every tenant wants, in every period; its value is the most of all together.
+    /// Every tenant's demand in every period; its value is the peak of all tenants together.
     Demand(Dimension),
-    /// What a server has.
+    /// How much of a dimension a server has.
     Server(Dimension),
 }
 
-/// Where a verdict becomes another one.
+/// A value of a knob at which the verdict changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flip {
-    /// The value of the knob nearest to its own at which that is so.
+    /// The value nearest to the knob's own at which the verdict differs.
     pub at: u64,
     /// Whether disaggregation saves from there on.
     pub saves: bool,
 }
 
-/// What a knob does.
+/// How the saving depends on one knob.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sensitivity {
     /// The knob.
     pub knob: Knob,
     /// Its own value: millionths of money, billionths of a share, or an amount.
     pub value: u64,
-    /// The saving with a tenth less and a tenth more, if they can be.
+    /// The saving if the knob is a tenth less; `None` if it cannot be.
     pub tenth_less: Option<f64>,
-    /// See `tenth_less`.
+    /// The saving if the knob is a tenth more; `None` if it cannot be.
     pub tenth_more: Option<f64>,
-    /// The first value below at which the verdict changes.
+    /// The nearest lower value at which the verdict changes.
     pub below: Option<Flip>,
-    /// The same above.
+    /// The nearest higher value at which the verdict changes.
     pub above: Option<Flip>,
 }
 
-/// Verdicts are looked for up to so many times the value, and as far below.
+/// A change of the verdict is searched from 1/`REACH` to `REACH` times the value.
 const REACH: u64 = 100;
 const STEPS: i32 = 200;
-/// Of many tenants each step takes long, and what they want adds up to something smoother.
+/// Beyond this many tenants a step is slow and their total demand smooth: fewer steps are enough.
 const MANY: usize = 200;
 const STEPS_OF_MANY: i32 = 40;
 
 impl Knob {
+    /// The knob's own value, in the unit of [`Sensitivity::value`].
     fn read(self, model: &Model, peaks: &Peaks) -> u64 {
         match self {
             Self::FlashPrice => model.flash.price.micros(),
@@ -69,7 +70,7 @@ impl Knob {
         }
     }
 
-    /// The saving if the knob has `value` in place of `own`.
+    /// The saving if the knob has `value` in place of `own`; `None` if there is none.
     fn saving(self, model: &Model, peaks: &Peaks, own: u64, value: u64) -> Option<f64> {
         let mut model = model.clone();
         match self {
@@ -92,7 +93,7 @@ impl Knob {
     }
 }
 
-/// What each number that is not zero does to the verdict, in the order of Eq. 1 and 2.
+/// The sensitivity of the saving to each knob that is not 0, in the order of Eq. 1 and 2.
 ///
 /// # Errors
 /// As [`compare`].
@@ -126,8 +127,8 @@ pub fn sensitivity(model: &Model, tenants: &[Tenant]) -> Result<Vec<Sensitivity>
     Ok(all)
 }
 
-/// The first change of sign from `own` on: by so many steps, which are down if they are below 0,
-/// then by halves.
+/// The value nearest to `own` at which the saving changes its sign, or `None`. Searches `steps`
+/// geometric steps (downwards if negative), then bisects.
 fn flip(own: u64, steps: i32, now: f64, saving: &dyn Fn(u64) -> Option<f64>) -> Option<Flip> {
     let direction = steps.signum();
     let is_other = |value: u64| Some((saving(value)? > 0.0) != (now > 0.0));
@@ -135,7 +136,7 @@ fn flip(own: u64, steps: i32, now: f64, saving: &dyn Fn(u64) -> Option<f64>) -> 
     let mut near = own;
     for index in 1..=steps.abs() {
         let far = own as f64 * step.powi(index * direction);
-        // Above what can be, the cast stops at the end.
+        // The cast stops at the largest number.
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at the end")]
         let mut far = far.round() as u64;
         if far == near {

@@ -14,17 +14,17 @@ pub struct Machines {
 }
 
 impl Machines {
-    /// None.
+    /// No machines.
     pub const ZERO: Self = Self { part: 0, whole: 1 };
 
-    /// As many as `needed` takes if each gives `each`; `None` if each gives nothing.
+    /// `needed`/`each`: the machines for `needed` if one provides `each`; `None` if `each` is 0.
     #[must_use]
     pub const fn of(needed: u64, each: u64) -> Option<Self> {
         Self::scaled(needed, each, 1, 1)
     }
 
-    /// As [`Machines::of`], of machines that give `part` of `whole` of what they could: below 2³²
-    /// both.
+    /// As [`Machines::of`], for machines that provide only `part`/`whole` of `each`; `None` if that
+    /// is 0.
     #[must_use]
     pub const fn scaled(needed: u64, each: u64, part: u32, whole: u32) -> Option<Self> {
         if each == 0 || part == 0 {
@@ -34,20 +34,20 @@ impl Machines {
         Some(Self { part: needed, whole: each as u128 * part as u128 })
     }
 
-    /// The whole number that is enough.
+    /// This number rounded up to whole machines.
     #[must_use]
     pub const fn ceil(self) -> Self {
         Self { part: self.part.div_ceil(self.whole), whole: 1 }
     }
 
-    /// So many more.
+    /// This number plus `more`; `None` on overflow.
     #[must_use]
     pub fn plus(self, more: u32) -> Option<Self> {
         let more = self.whole.checked_mul(u128::from(more))?;
         Some(Self { part: self.part.checked_add(more)?, whole: self.whole })
     }
 
-    /// What they cost together, to the nearest millionth; `None` beyond what money can be.
+    /// The cost of all machines at `price` each, to the nearest millionth; `None` on overflow.
     #[must_use]
     pub fn times(self, price: Money) -> Option<Money> {
         let price = u128::from(price.micros());
@@ -57,7 +57,7 @@ impl Machines {
         u64::try_from(whole.checked_add(rest)?).ok().map(Money::from_micros)
     }
 
-    /// Nearly as many.
+    /// The nearest floating-point number.
     #[must_use]
     pub const fn as_f64(self) -> f64 {
         self.part as f64 / self.whole as f64
@@ -79,7 +79,7 @@ impl PartialOrd for Machines {
 }
 
 impl Ord for Machines {
-    /// By continued fractions: products of parts could be too large.
+    /// Compares by continued fractions, because products of numerators could overflow.
     fn cmp(&self, other: &Self) -> Ordering {
         let (mut one, mut other) = (*self, *other);
         loop {
@@ -101,7 +101,7 @@ impl Ord for Machines {
     }
 }
 
-/// With two decimals where it is no whole number.
+/// A whole number, or two decimals.
 impl fmt::Display for Machines {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = if self.part.is_multiple_of(self.whole) {

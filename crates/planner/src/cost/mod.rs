@@ -7,8 +7,8 @@
 //!
 //! Beyond the paper: every term may have more dimensions (memory, network), machines may be whole
 //! ones with spares, their price may include power and space, and demand is a series of periods for
-//! each of several tenants. Servers with flash of their own belong to one tenant and are enough for
-//! its peak; pools are enough for the peak of what their users want together.
+//! each of several tenants. Servers with flash of their own belong to one tenant and are sized for
+//! its peak; pools are sized for the peak of their users' total demand.
 
 mod compare;
 mod demand;

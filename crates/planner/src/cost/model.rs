@@ -5,64 +5,65 @@ use super::{CostError, Demand, Dimension, Machines};
 /// What a machine, or a part of one, costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Part {
-    /// To buy.
+    /// Price to buy it.
     pub price: Money,
-    /// Watts.
+    /// Power, in watts.
     pub power_watts: u32,
-    /// Thousandths of a rack unit.
+    /// Space, in thousandths of a rack unit.
     pub space_milliunits: u32,
 }
 
-/// What a building costs over the life of a machine.
+/// The cost of power and space over the life of a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Facility {
-    /// Per watt.
+    /// Cost of one watt.
     pub per_watt: Money,
-    /// Per rack unit.
+    /// Cost of one rack unit.
     pub per_unit: Money,
 }
 
-/// What a server has of each dimension; what is not said is not a limit.
+/// How much a server has of each dimension; `None` is no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Server {
     amounts: [Option<u64>; 6],
 }
 
-/// Everything but the demand.
+/// The servers, prices and overheads of a comparison: everything but the demand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Model {
-    /// A server, with all the flash it can have.
+    /// A server with all the flash that fits in it.
     pub server: Server,
     /// The flash of one server: f.
     pub flash: Part,
-    /// Processors, memory and network of one server: c.
+    /// The processors, memory and network of one server: c.
     pub compute: Part,
-    /// The same of a server that has nothing but flash to serve: δ.
+    /// The processors, memory and network of a server that only serves flash: δ.
     pub tax: Part,
-    /// Power and space.
+    /// Costs of power and space.
     pub facility: Facility,
     /// Queries per second that a server loses by remote flash, in billionths; below a billion.
     pub drop_ppb: u32,
-    /// Whether there are only whole machines.
+    /// Whether numbers of machines are rounded up to whole ones.
     pub whole: bool,
-    /// Machines more than needed in each group, in case of failures.
+    /// Spare machines of each group, in case of failures.
     pub spares: u32,
 }
 
-/// Dimensions of flash, and those of servers that use it.
+/// The dimensions that flash provides.
 pub(super) const FLASH: [Dimension; 2] = [Dimension::Capacity, Dimension::Iops];
+/// The dimensions that processors, memory and network provide.
 pub(super) const COMPUTE: [Dimension; 3] = [Dimension::Qps, Dimension::Memory, Dimension::Network];
 const BILLION: u32 = 1_000_000_000;
 
 impl Server {
-    /// The same with so much of a dimension.
+    /// This server with `amount` of `dimension`.
     #[must_use]
     pub const fn with(mut self, dimension: Dimension, amount: u64) -> Self {
         self.amounts[dimension as usize] = Some(amount);
         self
     }
 
-    /// Of one dimension, if that is a limit.
+    /// How much it has of `dimension`; `None` if that is no limit.
     #[must_use]
     pub const fn get(&self, dimension: Dimension) -> Option<u64> {
         self.amounts[dimension as usize]
@@ -70,7 +71,7 @@ impl Server {
 }
 
 impl Model {
-    /// What a machine of some parts costs, with its power and space.
+    /// The price of a machine made of `parts`, with their power and space.
     pub(super) fn price(&self, parts: [&Part; 2]) -> Result<Money, CostError> {
         let mut sum = Money::ZERO;
         for part in parts {
@@ -87,7 +88,8 @@ impl Model {
         Ok(sum)
     }
 
-    /// How many machines a demand takes, and for which of some dimensions most.
+    /// How many machines `demand` needs, and which of `dimensions` needs the most. If `is_remote`,
+    /// each answers fewer queries, because its flash is remote.
     pub(super) fn machines(
         &self,
         demand: &Demand,
@@ -116,7 +118,7 @@ impl Model {
         Ok(most)
     }
 
-    /// Rounded and with spares, as they are bought.
+    /// The machines to buy for `needed` ones: rounded up if only whole ones exist, plus spares.
     pub(super) fn bought(&self, needed: Machines) -> Result<Machines, CostError> {
         let count = if self.whole { needed.ceil() } else { needed };
         count.plus(self.spares).ok_or(CostError::Money)

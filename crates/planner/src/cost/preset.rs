@@ -2,18 +2,18 @@ use measure::Money;
 
 use super::{Demand, Dimension, Facility, Model, Part, Server, Tenant};
 
-/// What a server loses by remote flash, as somebody measured it.
+/// A published measurement of the queries that a server loses by remote flash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Drop {
-    /// To choose it by.
+    /// Its name in a model file.
     pub name: &'static str,
-    /// Queries per second, in billionths.
+    /// The queries per second that are lost, in billionths.
     pub ppb: u32,
-    /// Where it is from.
+    /// The paper and its figure or section.
     pub source: &'static str,
 }
 
-/// Measured drops.
+/// The drops that users can choose by name.
 pub const DROPS: [Drop; 3] = [
     Drop {
         name: "klimovic-iscsi",
@@ -32,14 +32,14 @@ pub const DROPS: [Drop; 3] = [
     },
 ];
 
-/// What an application asks of flash for each terabyte it has there.
+/// The requests of an application for each terabyte of its data on flash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Workload {
-    /// To choose it by.
+    /// Its name in a model file.
     pub name: &'static str,
-    /// Reads per second: least and most.
+    /// Reads per second: the lowest and the highest rate.
     pub read_iops: (u64, u64),
-    /// Reads per second that are seen 1 % of the time.
+    /// Reads per second in bursts, 1 % of the time.
     pub burst_iops: Option<u64>,
     /// Bytes of a read.
     pub read_bytes: u64,
@@ -57,6 +57,7 @@ pub const WORKLOADS: [Workload; 4] = [
     workload("D", (2_000, 4_000), 25_000, 150, 500_000),
 ];
 
+/// A workload without bursts.
 const fn workload(
     name: &'static str,
     read_iops: (u64, u64),
@@ -70,7 +71,7 @@ const fn workload(
 const TERABYTE: u64 = 1_000_000_000_000;
 
 impl Workload {
-    /// What it asks at its peak if it has `capacity` bytes: requests, and the traffic they are.
+    /// Its demand at its peak if it stores `capacity` bytes: capacity, requests and their traffic.
     #[must_use]
     pub fn peak(&self, capacity: u64) -> Demand {
         let of = |per_terabyte: u64| {

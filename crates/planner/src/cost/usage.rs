@@ -1,21 +1,21 @@
 use super::{Comparison, CostError, Demand, Dimension, Machines, Model, Tenant, compare};
 
-/// How much of what was bought is used at the busiest time.
+/// The share of a bought dimension that is used in its busiest period.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Usage {
-    /// Of which dimension.
+    /// The dimension.
     pub dimension: Dimension,
-    /// By tenants with flash of their own; a share.
+    /// The share that is used if tenants have flash of their own.
     pub direct: f64,
-    /// By all from pools; a share.
+    /// The share of the pools that all tenants use together.
     pub pooled: f64,
 }
 
-/// Of every dimension that servers have and somebody wants. What pools lose by the network counts
-/// as used: it is not there for anybody else.
+/// The usage of every dimension that servers have and tenants need, except traffic. Queries that
+/// servers lose by remote flash count as used.
 ///
 /// # Errors
-/// When amounts cannot be counted.
+/// When a sum of demands exceeds 64 bits.
 pub fn usage(
     model: &Model,
     tenants: &[Tenant],

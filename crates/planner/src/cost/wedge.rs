@@ -10,24 +10,24 @@ use super::{CostError, Model, Part};
 /// The ratios of storage to compute growth between which disaggregation loses.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Wedge {
-    /// Below it saves; 0 if it never does.
+    /// Disaggregation saves below this ratio; 0 if it never does.
     pub low: f64,
-    /// Above it saves; infinite if it never does.
+    /// Disaggregation saves above this ratio; infinite if it never does.
     pub high: f64,
 }
 
-/// A point of the map.
+/// The saving for one pair of growth factors.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cell {
-    /// a.
+    /// The factor a by which storage has grown.
     pub storage: u32,
-    /// b.
+    /// The factor b by which compute has grown.
     pub compute: u32,
-    /// S(a,b).
+    /// The saving S(a,b); negative if disaggregation costs more.
     pub saving: f64,
 }
 
-/// Prices with power and space, in units.
+/// Prices with power and space, in units of money, and the multiplier m.
 #[derive(Debug, Clone, Copy)]
 struct Prices {
     flash: f64,
@@ -37,6 +37,7 @@ struct Prices {
 }
 
 impl Prices {
+    /// The prices of `model`'s flash (f), compute (c) and tax (δ), and m.
     fn of(model: &Model) -> Result<Self, CostError> {
         let none = Part::default();
         let of = |part| model.price([part, &none]).map(Money::units_f64);
@@ -50,7 +51,7 @@ impl Prices {
 }
 
 impl Model {
-    /// m: servers with remote flash for each with flash of its own.
+    /// m: how many servers with remote flash replace one with flash of its own.
     #[must_use]
     pub fn multiplier(&self) -> f64 {
         1e9 / (1e9 - f64::from(self.drop_ppb.min(999_999_999)))
@@ -58,7 +59,7 @@ impl Model {
 }
 
 impl Wedge {
-    /// Of a model: for a ≥ b, S > 0 is a(c − δ) > bcm; for a ≤ b it is
+    /// The wedge of `model`: for a ≥ b, S > 0 is a(c − δ) > bcm; for a ≤ b it is
     /// a(f + δ) < b(f + c − cm).
     ///
     /// # Errors

@@ -1,11 +1,11 @@
-//! How many servers every placement needs at least.
+//! Lower bounds of the number of servers that a placement needs.
 
 use std::collections::BTreeMap;
 
 use super::unit::{DIMENSIONS, Unit, Units};
 use super::{PlaceError, Problem};
 
-/// The largest of several bounds that are each easy to see.
+/// A number of servers below which no placement exists: the largest of several simple bounds.
 ///
 /// # Errors
 /// As [`super::place`].
@@ -13,7 +13,7 @@ pub fn lower_bound(problem: &Problem) -> Result<u32, PlaceError> {
     Ok(of(&Units::of(problem)?).0)
 }
 
-/// The same, and the dimension that it comes from.
+/// The lower bound as [`lower_bound`], and the index of the dimension that it comes from.
 pub(super) fn of(units: &Units) -> (u32, usize) {
     let mut best = (counted(units), 0);
     let racks = in_racks(units);
@@ -34,7 +34,8 @@ pub(super) fn of(units: &Units) -> (u32, usize) {
     best
 }
 
-/// What must be in one rack does not help another: the sum over racks.
+/// The bound from units that must be in a given rack: the sum over racks. Returns the dimension
+/// of the rack that needs most, too.
 fn in_racks(units: &Units) -> (u32, usize) {
     let mut racks: BTreeMap<u32, [u128; DIMENSIONS]> = BTreeMap::new();
     for unit in &units.all {
@@ -57,7 +58,7 @@ fn in_racks(units: &Units) -> (u32, usize) {
     found
 }
 
-/// What does not depend on sizes: replicas, tenants that are apart, tenants of a server.
+/// The bound from rules other than sizes: replicas, tenants kept apart, tenants per server.
 fn counted(units: &Units) -> u32 {
     let replicas = units.all.iter().map(|unit| unit.replicas).max().unwrap_or(0);
     let words = units.all.iter().flat_map(|unit| &unit.apart).max().map_or(0, |most| most + 1);
@@ -71,31 +72,31 @@ fn counted(units: &Units) -> u32 {
     replicas.max(apart.into_iter().max().unwrap_or(0)).max(full)
 }
 
-/// All of it, as if it could be cut.
+/// The bound if units could be split: the sum of `sizes` over the size of a server.
 fn summed(sizes: impl Iterator<Item = u64>, each: u64) -> u32 {
     let sum: u128 = sizes.map(u128::from).sum();
     u32::try_from(sum.div_ceil(u128::from(each))).unwrap_or(u32::MAX)
 }
 
-/// Martello and Toth's L2: those above half are alone among themselves, and what is at least some
-/// size does not fit beside those that leave less.
+/// Martello and Toth's L2: no two sizes above half share a server, and sizes of at least some
+/// threshold do not fit beside those that leave less room.
 fn large(mut sizes: Vec<u64>, each: u64) -> u32 {
     sizes.sort_unstable_by(|one, other| other.cmp(one));
     let half = each / 2;
     let above = sizes.partition_point(|size| *size > half);
     let small = &sizes[above..];
     let mut best = above as u128;
-    // Sums from the front, to know what is between two sizes.
+    // The sum of all small sizes; larger thresholds take the smallest out again.
     let mut from = small.len();
     let mut sum: u128 = small.iter().map(|size| u128::from(*size)).sum();
-    // Thresholds from nothing on: the more is left out, the fewer share with the large.
+    // Thresholds ascend: a higher one leaves out more small sizes, but also more room beside large.
     while from > 0 {
         let least = small[from - 1];
         let alone = sizes[..above].partition_point(|size| *size > each - least);
         let room: u128 = sizes[alone..above].iter().map(|size| u128::from(each - size)).sum();
         let more = sum.saturating_sub(room).div_ceil(u128::from(each));
         best = best.max(above as u128 + more);
-        // A few thresholds are enough, and a sum for each is not cheap.
+        // At most about 64 thresholds: each costs a sum.
         let step = (small.len() / 64).max(1).min(from);
         sum -= small[from - step..from].iter().map(|size| u128::from(*size)).sum::<u128>();
         from -= step;

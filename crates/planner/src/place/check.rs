@@ -1,34 +1,34 @@
-//! Whether a placement is one, from the problem alone.
+//! Checks a placement against every rule of its problem.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Placement, Problem};
 use crate::cost::Dimension;
 
-/// What is wrong with a placement.
+/// A rule that a placement violates; tenants and servers by their numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Violation {
-    /// A tenant has not as many places as replicas.
+    /// A tenant does not have one place for each replica.
     Missing(usize),
-    /// A server has more of something than it can.
+    /// The demand on a server exceeds what it has of a dimension.
     Full(u32, Dimension),
-    /// A server has too many tenants.
+    /// A server has more tenants than the limit.
     Crowded(u32),
     /// Two replicas of a tenant are on a server or in a rack.
     Together(usize),
-    /// A tenant is not where another is that it must be with.
+    /// A tenant is not on the servers of the tenant that it must be with.
     Separate(usize),
-    /// Two tenants that are apart share a server.
+    /// Two tenants that must be kept apart share a server.
     Neighbours(u32),
-    /// A promised tail is beside more than one bursty writer.
+    /// A server has a tenant with a promised tail and more than one bursty writer.
     Bursty(u32),
-    /// A tenant is in another rack than it must be in.
+    /// A tenant is not in the rack that it must be in.
     Elsewhere(usize),
-    /// There is no such server.
+    /// The number of a server is beyond the size of the pool.
     NoServer(u32),
 }
 
-/// Everything that is wrong.
+/// All violations of `placement`; empty if it is valid.
 #[must_use]
 pub fn check(problem: &Problem, placement: &Placement) -> Vec<Violation> {
     let Problem { tenants, pool } = problem;

@@ -1,20 +1,20 @@
-//! Branch and bound: every placement of few units, but for those that cannot be better.
+//! Branch and bound over all placements of few units, for one with the fewest servers.
 //!
-//! Written here, because rules about replicas, racks, neighbours and bursty writers are rows of 0
-//! and 1 for each pair of tenant and server, with which a solver of integer programs in Rust is
-//! lost from some 30 tenants on. The search is bounded by steps and not by time, so that the same
-//! input has the same answer.
+//! Written here, because rules about replicas, racks, neighbours and bursty writers take a row of 0
+//! and 1 for each pair of tenant and server, too many for the integer-program solvers in Rust from
+//! some 30 tenants on. The search is bounded by steps and not by time, so that the same input has
+//! the same answer.
 
 use super::pack::Servers;
 use super::unit::{DIMENSIONS, Units};
 
-/// Units and racks up to which it is tried, and steps after which it is left.
+/// Limits of units and racks for which a search starts, and of its steps.
 const UNITS_MAX: usize = 24;
 const RACKS_MAX: u32 = 64;
 const STEPS_MAX: u64 = 3_000_000;
 
-/// Looks for fewer than `found` servers, and ends early at `bound`. `None` if there were too many
-/// units or steps; `Some(None)` if there is nothing better.
+/// Searches a placement with fewer than `found` servers, and stops early at `bound`. `None` if
+/// the search exceeds its limits; `Some(None)` if it proves that there is no such placement.
 pub(super) fn search(units: &Units, found: u32, bound: u32) -> Option<Option<Servers<'_>>> {
     if units.all.len() > UNITS_MAX || units.racks > RACKS_MAX {
         return None;
@@ -32,7 +32,7 @@ pub(super) fn search(units: &Units, found: u32, bound: u32) -> Option<Option<Ser
     let mut search =
         Search { order, rest, fewest: found, bound, best: None, steps: 0, is_over: false };
     let mut servers = Servers::new(units);
-    // All of them may be in one rack.
+    // All `found` servers may be in the same rack.
     servers.open(found as usize * units.racks as usize);
     search.step(&mut servers, 0, 0);
     (!search.is_over).then_some(search.best)
@@ -40,17 +40,18 @@ pub(super) fn search(units: &Units, found: u32, bound: u32) -> Option<Option<Ser
 
 struct Search<'a> {
     order: Vec<usize>,
-    /// What is yet to be placed from each step on.
+    /// The sum of the sizes yet to be placed, from each step on.
     rest: Vec<[u128; DIMENSIONS]>,
     fewest: u32,
     bound: u32,
     best: Option<Servers<'a>>,
     steps: u64,
-    /// Whether there were too many steps.
+    /// Whether the search has exceeded its steps.
     is_over: bool,
 }
 
 impl<'a> Search<'a> {
+    /// Places the unit at position `at` of the order in every way, and all later units after it.
     fn step(&mut self, servers: &mut Servers<'a>, at: usize, used: u32) {
         self.steps += 1;
         self.is_over |= self.steps > STEPS_MAX;
@@ -59,7 +60,7 @@ impl<'a> Search<'a> {
             self.best = Some(servers.clone());
             return;
         };
-        // The next empty server of each rack stands for all of them.
+        // Empty servers of a rack are alike: only the first one is tried.
         let racks = servers.units.racks as usize;
         let mut is_opened = vec![false; racks];
         for server in 0..servers.all.len() {
@@ -82,7 +83,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Servers that are needed at least, if what is to come could be cut.
+    /// A lower bound of the servers of this branch: the units to come may be split.
     fn least(&self, servers: &Servers<'_>, at: usize, used: u32) -> u32 {
         let mut most = used;
         for dimension in 0..DIMENSIONS {

@@ -1,8 +1,8 @@
-//! Tenants that are made up, with what is published about the shapes of such fleets.
+//! Made-up tenants with published distributions of their sizes.
 //!
-//! Capacity has a heavy tail (a bounded Pareto law, exponent 1.2: a tenth has half of it, as in
-//! public traces of block storage). What is asked of flash for each terabyte follows Klimovic et
-//! al., Table 1: reads between the least and the most of one of the four workloads, with its sizes.
+//! Capacity has a heavy tail (a bounded Pareto law, exponent 1.2: a tenth of the tenants has half
+//! of it, as in public traces of block storage). Requests for each terabyte follow Klimovic et al.,
+//! Table 1: reads between the lowest and highest rate of one of four workloads, with its sizes.
 
 use workload::Draw;
 
@@ -14,7 +14,7 @@ const LEAST: f64 = 20.0;
 const MOST: f64 = 1_500.0;
 const EXPONENT: f64 = 1.2;
 
-/// A server that such tenants use evenly: no dimension is there in abundance.
+/// A server whose dimensions are all used to about the same share by tenants of [`fleet`].
 #[must_use]
 pub fn fleet_server() -> Server {
     Server::default()
@@ -26,7 +26,7 @@ pub fn fleet_server() -> Server {
         .with(Dimension::Network, 1_250_000_000)
 }
 
-/// So many tenants; the same for the same seed.
+/// Draws `count` tenants; the same for the same seed.
 #[must_use]
 pub fn fleet(count: usize, seed: u64) -> Vec<Guest> {
     let mut draw = Draw::new(seed);
@@ -43,7 +43,7 @@ fn guest(index: usize, draw: &mut Draw) -> Guest {
     let reads = (low as f64 + draw.unit() * (high - low) as f64) * terabytes;
     let writes = workload.write_iops as f64 * terabytes;
     let bytes = reads * workload.read_bytes as f64 + writes * workload.write_bytes as f64;
-    // Queries that hit memory come on top of those that read; a value is some hundred bytes.
+    // Queries that hit memory come on top of those that read flash; a value has some hundred bytes.
     let queries = reads * (2.0 + 8.0 * draw.unit()) + 10.0;
     let memory = gigabytes * 1e9 * (0.005 + 0.01 * draw.unit());
     let network = queries * 8.0 * (200.0 + 800.0 * draw.unit());
@@ -57,6 +57,7 @@ fn guest(index: usize, draw: &mut Draw) -> Guest {
     Guest { name: format!("tenant-{index}"), wants, replicas: 1, ..Guest::default() }
 }
 
+/// `amount` rounded up; 0 if negative.
 fn whole(amount: f64) -> u64 {
     #[expect(
         clippy::cast_possible_truncation,

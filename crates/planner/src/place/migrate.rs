@@ -1,4 +1,4 @@
-//! From a placement to another with few moves.
+//! A new placement that needs few moves from the current one.
 
 use std::collections::BTreeSet;
 
@@ -10,26 +10,26 @@ use crate::cost::Dimension;
 /// One replica that changes its server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Move {
-    /// By its number.
+    /// Number of the tenant.
     pub tenant: usize,
-    /// Where it was; nowhere if it is new or its server is lost.
+    /// Its server before; `None` if the replica is new or its server is lost.
     pub from: Option<u32>,
-    /// Where it will be.
+    /// Its server afterwards.
     pub to: u32,
 }
 
-/// What has to be done.
+/// A new placement and the moves to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Migration {
-    /// How it will be.
+    /// The new placement.
     pub placement: Placement,
-    /// In the order of tenants.
+    /// The moves, in the order of tenants.
     pub moves: Vec<Move>,
 }
 
-/// Keeps everybody who can stay, finds places for the rest, and gives up servers whose tenants have
-/// at most `budget_bytes` together. `now` has the servers of each tenant, fewer than replicas or
-/// none if it is new; those that are `lost` are not used.
+/// Keeps every replica that can stay, places the rest, and empties servers as long as the moves for
+/// that have at most `budget_bytes` together. `now` has the current servers of each tenant, fewer
+/// than replicas or none if it is new. `lost` servers are not used.
 ///
 /// # Errors
 /// As [`super::place`]; when there are too few servers, for the first tenant without a place.
@@ -83,7 +83,7 @@ fn number(server: usize) -> u32 {
     u32::try_from(server).unwrap_or(u32::MAX)
 }
 
-/// An empty server that is not lost; a new one if their number is no limit.
+/// An empty server that fits `unit` and is not lost; adds servers if `count` is `None`.
 fn spare(
     servers: &mut Servers<'_>,
     unit: usize,
@@ -101,7 +101,7 @@ fn spare(
     })
 }
 
-/// Gives up the servers with least to move, while that is within the budget.
+/// Empties servers, those with the least capacity in use first, while the moves fit the budget.
 fn save(servers: &mut Servers<'_>, budget_bytes: u64, old: &dyn Fn(usize) -> Option<u32>) {
     let capacity = Dimension::Capacity as usize;
     let mut left = budget_bytes;
@@ -109,7 +109,7 @@ fn save(servers: &mut Servers<'_>, budget_bytes: u64, old: &dyn Fn(usize) -> Opt
         (0..servers.all.len()).filter(|server| !servers.all[*server].inside.is_empty()).collect();
     order.sort_by_key(|server| (servers.all[*server].used[capacity], *server));
     for server in order {
-        // What is on its way here anyway costs nothing more if it goes elsewhere.
+        // A unit that has to move anyway costs nothing more if it moves elsewhere.
         let staying = servers.all[server].inside.iter();
         let staying = staying.filter(|unit| old(**unit).map(|at| at as usize) == Some(server));
         let bytes: u64 = staying.map(|unit| servers.units.all[*unit].sizes[capacity]).sum();
@@ -119,6 +119,7 @@ fn save(servers: &mut Servers<'_>, budget_bytes: u64, old: &dyn Fn(usize) -> Opt
     }
 }
 
+/// The moves from `now` to the places of `servers`, by tenant and new server.
 fn moves(servers: &Servers<'_>, now: &[Vec<u32>], lost: &BTreeSet<u32>) -> Vec<Move> {
     let mut moves = Vec::new();
     let units = &servers.units.all;
@@ -136,6 +137,7 @@ fn moves(servers: &Servers<'_>, now: &[Vec<u32>], lost: &BTreeSet<u32>) -> Vec<M
     moves
 }
 
+/// The error that `unit` fits on no server: names the dimension that most servers lack.
 fn homeless(
     problem: &Problem,
     units: &Units,
@@ -144,7 +146,7 @@ fn homeless(
     lost: &BTreeSet<u32>,
 ) -> PlaceError {
     let sizes = units.all[unit].sizes;
-    // What it lacks on most servers.
+    // How many servers lack room for the unit in dimension `at`.
     let lacks = |at: usize| {
         let full = servers.all.iter().enumerate().filter(|(server, state)| {
             !lost.contains(&number(*server))

@@ -1,8 +1,8 @@
-//! The placement as an integer program, for HiGHS: one column for each server, one for each pair of
-//! unit and server, and a row for each rule. Asked for fewer servers than were found, it finds
-//! them, or says how many are needed at least.
+//! The placement as an integer program for HiGHS: one column for each server, one for each pair of
+//! unit and server, and a row for each rule. HiGHS finds a placement with fewer servers than were
+//! found, or a lower bound.
 //!
-//! What it answers is re-checked in whole numbers, because its own have a tolerance of a millionth.
+//! Its solution is checked again in whole numbers, because HiGHS has a tolerance of a millionth.
 //!
 //! HiGHS is C++ and takes four minutes to compile, so this is a feature of the build (`highs`).
 
@@ -13,21 +13,21 @@ use highs::{Col, HighsModelStatus, RowProblem, Sense, SolvedModel};
 use super::pack::Servers;
 use super::unit::{DIMENSIONS, Units};
 
-/// Pairs of units and servers up to which it is tried: some hundreds of tenants.
+/// Limit of pairs of units and servers, enough for some hundreds of tenants.
 const PAIRS_MAX: usize = 200_000;
-/// How far from a whole number a number is that stands for it.
+/// How far a column's value may be from the whole number that it stands for.
 const TOLERANCE: f64 = 1e-4;
 
-/// What came of it.
+/// What HiGHS has found.
 pub(super) struct Answer<'a> {
-    /// Fewer servers than were found before.
+    /// A placement with fewer servers than were found before.
     pub(super) better: Option<Servers<'a>>,
     /// No placement has fewer than this.
     pub(super) bound: u32,
 }
 
-/// Looks for fewer than `found` servers for at most a time; `bound` is known to be needed. `None`
-/// if there are too many units.
+/// Searches a placement with fewer than `found` servers for `at_most`; `bound` is a known lower
+/// bound. `None` if there are too many units.
 pub(super) fn search(
     units: &Units,
     found: u32,
@@ -74,7 +74,7 @@ pub(super) fn search(
     }
 }
 
-// The placement that the columns say, if they say one in which everything fits.
+// The placement that the columns of `solved` stand for; `None` if a unit does not fit its server.
 fn read<'a>(units: &'a Units, pairs: &[Vec<Col>], solved: &SolvedModel) -> Option<Servers<'a>> {
     let solution = solved.get_solution();
     let values = solution.columns();
@@ -98,7 +98,7 @@ struct Program<'a> {
     rows: RowProblem,
     /// Whether a server is used.
     used: Vec<Col>,
-    /// By unit, then by server: whether the one is on the other.
+    /// By unit, then by server: whether the unit is on the server.
     pairs: Vec<Vec<Col>>,
 }
 
@@ -116,7 +116,7 @@ impl<'a> Program<'a> {
         Self { units, rows, used, pairs }
     }
 
-    // Everybody is somewhere, where it is used, and no server has more than it can.
+    // Rows: every unit is on one server, that server is used, and no server exceeds a dimension.
     fn fit(&mut self) {
         for places in &self.pairs {
             self.rows.add_row(1..=1, places.iter().map(|place| (*place, 1.0)));
@@ -143,7 +143,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    // Those with the same word are on different servers.
+    // Rows: units that are kept apart by the same word are on different servers.
     fn separate(&mut self) {
         let mut words: Vec<u32> =
             self.units.all.iter().flat_map(|unit| &unit.apart).copied().collect();
@@ -157,7 +157,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    // Replicas are on different servers, and in different racks if there are several.
+    // Rows: replicas are on different servers, and in different racks if there are several.
     fn spread(&mut self) {
         let racks = self.units.racks as usize;
         for first in 0..self.units.all.len() {
@@ -178,7 +178,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    // Beside a promised tail there is one bursty writer at most.
+    // Rows: a server with a promised tail has at most one bursty writer.
     fn promise(&mut self) {
         let all: f64 = self.units.all.iter().map(|unit| f64::from(unit.bursty)).sum();
         for tail in (0..self.units.all.len()).filter(|unit| self.units.all[*unit].has_tail) {
@@ -189,7 +189,7 @@ impl<'a> Program<'a> {
                         row.push((places[server], f64::from(unit.bursty)));
                     }
                 }
-                // One column may not be twice in a row.
+                // A row may have a column only once.
                 let own = f64::from(self.units.all[tail].bursty);
                 row.retain(|(column, _)| *column != self.pairs[tail][server]);
                 row.push((self.pairs[tail][server], own + all));
@@ -198,7 +198,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    // Servers of a rack are alike: they are used in their order.
+    // Rows: the servers of a rack are alike, so they are used in order.
     fn order(&mut self) {
         for server in self.units.racks as usize..self.used.len() {
             let before = self.used[server - self.units.racks as usize];
@@ -206,10 +206,12 @@ impl<'a> Program<'a> {
         }
     }
 
+    // The columns of all units that `is_meant` accepts.
     fn all_with(&self, is_meant: impl Fn(usize) -> bool) -> Vec<&Vec<Col>> {
         (0..self.pairs.len()).filter(|unit| is_meant(*unit)).map(|unit| &self.pairs[unit]).collect()
     }
 
+    // A row: at most one of these columns is 1.
     fn at_most_one(&mut self, row: Vec<Col>) {
         if row.len() > 1 {
             self.rows.add_row(..=1, row.into_iter().map(|column| (column, 1.0)));
@@ -217,7 +219,7 @@ impl<'a> Program<'a> {
     }
 }
 
-// By server, the columns of some units.
+// For each server, its columns for `units`.
 fn columns_of(units: &[&Vec<Col>]) -> Vec<Vec<Col>> {
     let servers = units.first().map_or(0, |places| places.len());
     (0..servers).map(|server| units.iter().map(|places| places[server]).collect()).collect()

@@ -1,4 +1,4 @@
-//! Where tenants go: vectors into servers of one kind.
+//! Places tenants on servers of one kind: vector bin packing.
 //!
 //! ```text
 //! Problem (tenants, pool) ─► units (tenants that stay together, times replicas) ─► dot product,
@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Invariants:
-//! 1. A placement that is handed out violates nothing: [`check`] knows nothing of how it was found.
+//! 1. A placement that is returned violates no rule: [`check`] does not know how it was found.
 //! 2. The lower bound holds for every placement; the gap to it is what can still be gained.
 //! 3. Ties go to the lower number, so that the same problem has the same placement everywhere.
 

@@ -1,40 +1,44 @@
-//! Server by server, what goes best with the room that is left; then the emptiest are given up.
+//! A packing heuristic: fills server by server with the unit that best matches the free room, then
+//! tries to empty the least loaded servers.
 
 use super::unit::{DIMENSIONS, Unit, Units};
 use super::{PlaceError, Problem};
 use crate::cost::Dimension;
 
-/// Where everybody is.
+/// The servers of all tenants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placement {
     /// The servers of each tenant's replicas.
     pub places: Vec<Vec<u32>>,
-    /// Servers with somebody on them.
+    /// How many servers have tenants.
     pub servers: u32,
-    /// No placement has fewer.
+    /// A lower bound: no placement has fewer servers.
     pub bound: u32,
-    /// Whether no placement has fewer than this one.
+    /// Whether it is proven that no placement has fewer servers than this one.
     pub is_best: bool,
 }
 
-/// Everything that is tried is known to end: so many looks at whether something fits, at most.
+/// A limit of tests whether a unit fits, so that emptying servers ends.
 const LOOKS_MAX: u64 = 400_000_000;
-/// Up to so many units each is compared with all others, and several rules are tried.
+/// Up to this many units, every step considers all of them and several rules are tried.
 pub(super) const SMALL: usize = 20_000;
-/// Beyond, so many of the largest and so many from all over.
+/// With more units a step considers this many of the largest,
 const LARGEST: usize = 48;
+/// and this many spread over the rest.
 const SPREAD: usize = 144;
-/// Servers that cannot be given up, one after another, before that is left.
+/// How many servers in a row may fail to be emptied before [`Servers::give_up`] stops.
 const FAILURES_MAX: u32 = 64;
 
+/// How the next unit for a server is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rule {
-    /// The largest dot product of sizes and room.
+    /// The largest dot product of its sizes and the free room.
     Dot,
-    /// The least room left, by its square.
+    /// The smallest weighted square of the room that it leaves.
     Near,
 }
 
+/// What is on one server.
 #[derive(Debug, Clone, Default)]
 pub(super) struct State {
     pub(super) used: [u64; DIMENSIONS],
@@ -44,11 +48,12 @@ pub(super) struct State {
     pub(super) inside: Vec<usize>,
 }
 
+/// Servers and the units on them.
 #[derive(Debug, Clone)]
 pub(super) struct Servers<'a> {
     pub(super) units: &'a Units,
     pub(super) all: Vec<State>,
-    /// By unit.
+    /// The server of each unit; `None` if it has not been placed.
     pub(super) at: Vec<Option<usize>>,
     weights: [f64; DIMENSIONS],
     looks: u64,
@@ -68,18 +73,21 @@ impl<'a> Servers<'a> {
         Self { units, all: vec![State::default()], at, weights, looks: 0 }
     }
 
+    /// Adds empty servers until there are `count`.
     pub(super) fn open(&mut self, count: usize) {
         if self.all.len() < count {
             self.all.resize_with(count, State::default);
         }
     }
 
+    /// How many servers have units.
     pub(super) fn used(&self) -> u32 {
         let used = self.all.iter().filter(|state| !state.inside.is_empty()).count();
         u32::try_from(used).unwrap_or(u32::MAX)
     }
 
-    /// Whether a server that there is has room for a unit, and nothing on it objects.
+    /// Whether `server` has room for `unit` and no rule about replicas, racks, tails or neighbours
+    /// forbids it.
     pub(super) fn fits(&self, server: usize, unit: usize) -> bool {
         let (state, new) = (&self.all[server], &self.units.all[unit]);
         let has_room = (0..DIMENSIONS)
@@ -108,6 +116,7 @@ impl<'a> Servers<'a> {
             .all(|other| other != server && (self.units.racks == 1 || rack(other) != rack(server)))
     }
 
+    /// Places `unit` on `server`.
     pub(super) fn put(&mut self, server: usize, unit: usize) {
         let (state, new) = (&mut self.all[server], &self.units.all[unit]);
         for (used, size) in state.used.iter_mut().zip(new.sizes) {
@@ -120,6 +129,7 @@ impl<'a> Servers<'a> {
         self.at[unit] = Some(server);
     }
 
+    /// Removes `unit` from its server.
     pub(super) fn take(&mut self, unit: usize) {
         let Some(server) = self.at[unit].take() else { return };
         let (state, old) = (&mut self.all[server], &self.units.all[unit]);
@@ -132,7 +142,7 @@ impl<'a> Servers<'a> {
         state.inside.retain(|one| *one != unit);
     }
 
-    /// Shares of a server that are free.
+    /// The free share of each dimension of `server`; 0 for one without a limit.
     fn room(&self, server: usize) -> [f64; DIMENSIONS] {
         let used = self.all[server].used;
         std::array::from_fn(|at| match self.units.each[at] {
@@ -141,6 +151,7 @@ impl<'a> Servers<'a> {
         })
     }
 
+    /// How well `unit` matches `room` under `rule`; higher is better.
     fn score(&self, rule: Rule, room: &[f64; DIMENSIONS], unit: usize) -> f64 {
         let shares = &self.units.all[unit].shares;
         let of = |at: usize| match rule {
@@ -150,7 +161,7 @@ impl<'a> Servers<'a> {
         (0..DIMENSIONS).map(of).sum()
     }
 
-    /// Fills one server after another.
+    /// Places all units: fills one server after another.
     pub(super) fn fill(&mut self, rule: Rule) {
         let most = |unit: &Unit| unit.shares.iter().copied().fold(0.0, f64::max);
         let mut left: Vec<usize> = (0..self.units.all.len()).collect();
@@ -169,7 +180,7 @@ impl<'a> Servers<'a> {
         }
     }
 
-    /// What is best put there next.
+    /// The position in `waiting` of the unit that matches `server` best; `None` if none fits.
     fn next(&self, rule: Rule, server: usize, waiting: &mut Waiting) -> Option<usize> {
         let room = self.room(server);
         let mut best: Option<(f64, usize)> = None;
@@ -186,7 +197,7 @@ impl<'a> Servers<'a> {
         best.map(|(_, position)| position)
     }
 
-    /// Tries to find other places for everybody on the emptiest servers, until that fails often.
+    /// Tries to empty the least loaded servers, until `FAILURES_MAX` in a row fail.
     pub(super) fn give_up(&mut self) {
         let load = |state: &State, each: &[u64; DIMENSIONS]| -> f64 {
             let shares = state.used.iter().zip(each);
@@ -207,7 +218,7 @@ impl<'a> Servers<'a> {
         }
     }
 
-    /// Moves everybody away, or nobody.
+    /// Moves all units of `server` to other servers in use, or none. Returns whether it did.
     pub(super) fn empty(&mut self, server: usize) -> bool {
         let inside = self.all[server].inside.clone();
         for &unit in &inside {
@@ -228,7 +239,7 @@ impl<'a> Servers<'a> {
         true
     }
 
-    /// The server in use that a unit leaves least room on.
+    /// The server in use, except `not`, on which `unit` leaves the least room; `None` if none fits.
     pub(super) fn best_for(&mut self, unit: usize, not: usize) -> Option<usize> {
         let mut best: Option<(f64, usize)> = None;
         for other in 0..self.all.len() {
@@ -246,7 +257,8 @@ impl<'a> Servers<'a> {
         best.map(|(_, other)| other)
     }
 
-    /// In numbers of servers that begin at 0 in every rack.
+    /// The placement, with servers numbered without gaps in every rack.
+    /// An error if it needs more servers than the pool has.
     pub(super) fn hand_out(
         &self,
         problem: &Problem,
@@ -294,10 +306,10 @@ impl<'a> Servers<'a> {
     }
 }
 
-/// Stands where a unit was that has a place.
+/// Marks a position whose unit has been placed.
 const GONE: usize = usize::MAX;
 
-/// Units without a place, the largest first.
+/// Units that have not been placed, the largest first.
 struct Waiting {
     left: Vec<usize>,
     gone: usize,
@@ -309,6 +321,7 @@ impl Waiting {
         self.left.len() == self.gone
     }
 
+    /// Takes out the unit at `position`.
     fn remove(&mut self, position: usize) -> usize {
         let unit = std::mem::replace(&mut self.left[position], GONE);
         self.gone += 1;
@@ -319,8 +332,8 @@ impl Waiting {
         unit
     }
 
-    /// Positions to look at: all if there are few, else the first ones and some from all over,
-    /// others each time.
+    /// Positions to consider: all if there are at most `all_below`, else the first ones and a
+    /// sample of the rest that changes from call to call.
     fn candidates(&mut self, all_below: usize) -> impl Iterator<Item = usize> + use<> {
         let count = self.left.len();
         self.turn = self.turn.wrapping_add(1);

@@ -1,58 +1,58 @@
 use crate::cost::{Demand, Dimension, Server};
 
-/// A tenant and what it asks of its neighbours.
+/// A tenant to be placed, with its rules about neighbours.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Guest {
-    /// For people; not twice.
+    /// Its name, for output; unique.
     pub name: String,
-    /// Each replica.
+    /// The demand of each replica.
     pub wants: Demand,
-    /// At least 1; no two on one server, nor in one rack if there are several.
+    /// How many replicas, at least 1; no two share a server, nor a rack if there are several.
     pub replicas: u32,
-    /// The tenant on whose servers it must be, by its place in the list.
+    /// The tenant on whose servers it must be, by its index in the list.
     pub with: Option<usize>,
-    /// The rack that it must be in, if its program is there and needs a latency that no other rack
-    /// is near enough for.
+    /// The rack that it must be in, if its program is there and no other rack is near enough for
+    /// the latency that it needs.
     pub rack: Option<u32>,
     /// No two tenants with the same word share a server.
     pub apart: Option<String>,
     /// Whether it writes in bursts.
     pub bursty: bool,
-    /// Whether it has been promised a tail of read latencies: then at most one bursty writer may
-    /// be on its servers (Klimovic et al. §4.2, Fig. 7).
+    /// Whether it has been promised a tail of read latencies: then its servers may have at most
+    /// one bursty writer (Klimovic et al. §4.2, Fig. 7).
     pub tail: bool,
 }
 
-/// Servers, all alike.
+/// Servers of one kind.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pool {
-    /// What each has; what is not said is not a limit.
+    /// How much each server has; `None` of a dimension is no limit.
     pub server: Server,
-    /// How many there are, if that is a limit.
+    /// How many servers there are; `None` for no limit.
     pub count: Option<u32>,
-    /// Server i is in rack i mod racks; at least 1.
+    /// How many racks, at least 1; server i is in rack i mod `racks`.
     pub racks: u32,
-    /// Tenants on one server, if that is a limit; three for each core that serves flash by
+    /// Most tenants of one server, `None` for no limit; three for each core that serves flash by
     /// Klimovic et al. §4.2.
     pub tenants_max: Option<u32>,
 }
 
-/// Who has to go where.
+/// Tenants to be placed and the servers for them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Problem {
-    /// In the order of their numbers.
+    /// The tenants, in the order of their numbers.
     pub tenants: Vec<Guest>,
-    /// See [`Pool`].
+    /// The servers.
     pub pool: Pool,
 }
 
-/// Why there is no placement: who, for what, and the least that would have to change.
+/// Why there is no placement: which tenant, what for, and the smallest change that would help.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlaceError {
-    /// Nobody is to be placed.
+    /// The list of tenants is empty.
     #[error("there are no tenants; give some")]
     NoTenants,
-    /// A tenant, with those that stay with it, is larger than a server.
+    /// A tenant, with those that must be with it, is larger than a server.
     #[error(
         "tenant \"{tenant}\"{and} needs {} of {dimension}, a server has {}; it would fit a server \
          with as much, or with {} less",
@@ -61,13 +61,13 @@ pub enum PlaceError {
     TooLarge {
         /// The tenant.
         tenant: String,
-        /// Who stays with it, as a phrase.
+        /// A phrase about tenants that must be with it; may be empty.
         and: &'static str,
-        /// What it has too much of.
+        /// The dimension that exceeds a server.
         dimension: Dimension,
-        /// In its unit.
+        /// How much the tenant needs.
         wanted: u64,
-        /// What there is.
+        /// How much a server has.
         each: u64,
         /// The difference.
         less: u64,
@@ -80,12 +80,12 @@ pub enum PlaceError {
     TooMany {
         /// The tenant.
         tenant: String,
-        /// How many more.
+        /// How many tenants must be with it.
         others: u32,
-        /// The limit.
+        /// The most tenants of a server.
         most: u32,
     },
-    /// Replicas cannot be in racks of their own.
+    /// There are fewer racks or servers than replicas.
     #[error(
         "tenant \"{tenant}\" has {replicas} replicas for {racks} {places}; give as many \
          {places}, or {} replicas less", replicas - racks
@@ -95,12 +95,12 @@ pub enum PlaceError {
         tenant: String,
         /// How many.
         replicas: u32,
-        /// How many there can be.
+        /// How many racks or servers there are.
         racks: u32,
-        /// Racks or servers.
+        /// `racks` or `servers`.
         places: &'static str,
     },
-    /// Replicas are in racks of their own, but must all be in one.
+    /// Replicas must be in different racks, but also all in one.
     #[error(
         "tenant \"{tenant}\" has {replicas} replicas that must be in rack {rack} for their latency \
          and yet in racks of their own; allow a longer latency, or have one replica"
@@ -110,7 +110,7 @@ pub enum PlaceError {
         tenant: String,
         /// How many.
         replicas: u32,
-        /// Where they must be.
+        /// The rack that they must be in.
         rack: u32,
     },
     /// There is no such rack.
@@ -120,27 +120,27 @@ pub enum PlaceError {
     NoRack {
         /// The tenant.
         tenant: String,
-        /// Where it would be.
+        /// The rack that it should be in.
         rack: u32,
-        /// How many there are.
+        /// How many racks there are.
         racks: u32,
     },
-    /// Tenants that follow one another in a circle.
+    /// A chain of `with` leads back to its first tenant.
     #[error("tenant \"{0}\" is to be with itself, by way of others; leave out one with")]
     Circle(String),
-    /// Tenants that must be together and apart.
+    /// Two tenants must be both together and apart.
     #[error("tenants \"{0}\" and \"{1}\" are to be together and apart; leave out one of the two")]
     Contradiction(String, String),
-    /// Tenants that stay together but differ in replicas.
+    /// Two tenants must be together but differ in replicas.
     #[error("tenants \"{0}\" and \"{1}\" stay together, so they need as many replicas; set both")]
     Unequal(String, String),
-    /// A promise that its own companions break.
+    /// Tenants that must be together break a promised tail.
     #[error(
         "tenant \"{0}\" has a promised tail but must be with more than one bursty writer; leave \
          out a with, or the promise"
     )]
     Tail(String),
-    /// There are fewer servers than are needed.
+    /// The pool has too few servers.
     #[error(
         "{found} servers are needed and there are {count}: tenant \"{tenant}\" is the first \
          without a place, for want of {dimension}; {} more servers would do{proof}",
@@ -149,25 +149,25 @@ pub enum PlaceError {
     Count {
         /// The first tenant without a place.
         tenant: String,
-        /// What is short.
+        /// The dimension that is short.
         dimension: Dimension,
         /// How many servers there are.
         count: u32,
-        /// How many would do.
+        /// How many servers would be enough.
         found: u32,
-        /// Whether fewer could, as a phrase.
+        /// A phrase that says whether fewer could be enough; may be empty.
         proof: &'static str,
     },
-    /// Amounts beyond what can be counted.
+    /// The sum of an amount exceeds 64 bits.
     #[error("the {0} of tenants that stay together goes beyond 18446744073709551615; give less")]
     Amount(Dimension),
-    /// A tenant wants what no server is said to have.
+    /// A tenant needs a dimension that the description of the server leaves out.
     #[error("tenant \"{0}\" wants {1}, but [server] does not say how much of it a server has")]
     Unsaid(String, Dimension),
 }
 
 impl PlaceError {
-    /// Whom it is about, if it is about somebody.
+    /// The name of the tenant that the error is about; `None` if it is about none.
     #[must_use]
     pub fn tenant(&self) -> Option<&str> {
         match self {

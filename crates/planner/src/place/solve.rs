@@ -1,22 +1,22 @@
-//! From a problem to a placement, by every way there is.
+//! Solves a problem: heuristic, exact search and integer program.
 
 use super::pack::{Placement, Rule, SMALL, Servers};
 use super::unit::{Unit, Units};
 use super::{PlaceError, Problem, bound, exact};
 
-/// Finds servers for everybody, as few as it can.
+/// Places all tenants on few servers: a heuristic, then an exact search if there are few units.
 ///
 /// # Errors
-/// When there is no placement, or none in as many servers as there are.
+/// When no placement exists, or none was found with as many servers as the pool has.
 pub fn place(problem: &Problem) -> Result<Placement, PlaceError> {
     let units = Units::of(problem)?;
     let found = Found::of(&units);
     found.servers.hand_out(problem, found.bound, found.dimension, found.is_best)
 }
 
-/// As [`place`], and has HiGHS look for fewer servers, or for the proof that there are none, for at
-/// most a time. Too many tenants for that are placed as ever; [`Placement::is_best`] says whether
-/// it was proven.
+/// As [`place`], then lets HiGHS search for `at_most` for a placement with fewer servers or for a
+/// proof that there is none. With too many tenants for HiGHS the result is that of [`place`];
+/// [`Placement::is_best`] says whether the optimum is proven.
 ///
 /// # Errors
 /// As [`place`].
@@ -38,16 +38,17 @@ pub fn place_exactly(
     found.servers.hand_out(problem, found.bound, found.dimension, found.is_best)
 }
 
-/// What has been found before it is handed out.
+/// The best placement found so far, not yet checked against the size of the pool.
 struct Found<'a> {
     servers: Servers<'a>,
     bound: u32,
-    /// What the bound is of.
+    /// The index of the dimension that the bound comes from.
     dimension: usize,
     is_best: bool,
 }
 
 impl<'a> Found<'a> {
+    /// Tries the rules of the heuristic, then the exact search.
     fn of(units: &'a Units) -> Self {
         let (bound, dimension) = bound::of(units);
         let rules: &[Rule] =
@@ -74,7 +75,7 @@ impl<'a> Found<'a> {
     }
 }
 
-/// First fit, in the order of the list: what a placement is compared with.
+/// How many servers first fit needs, with the largest units first: a baseline for a placement.
 ///
 /// # Errors
 /// As [`place`].

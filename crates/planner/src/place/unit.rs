@@ -1,4 +1,4 @@
-//! What is placed as one: tenants that stay together, once for each replica.
+//! The units of a placement: tenants that must be together, once for each replica.
 
 use std::collections::BTreeMap;
 
@@ -7,39 +7,42 @@ use crate::cost::Dimension;
 
 pub(super) const DIMENSIONS: usize = Dimension::ALL.len();
 
-/// Sizes of every dimension.
+/// An amount of every dimension.
 pub(super) type Sizes = [u64; DIMENSIONS];
 
+/// One replica of tenants that must be together.
 #[derive(Debug, Clone)]
 pub(super) struct Unit {
     pub(super) sizes: Sizes,
-    /// The same as shares of a server.
+    /// The sizes as shares of a server.
     pub(super) shares: [f64; DIMENSIONS],
     pub(super) members: Vec<usize>,
     pub(super) bursty: u32,
     pub(super) has_tail: bool,
-    /// The only one it may be in.
+    /// The only rack that it may be in; `None` for any.
     pub(super) rack: Option<u32>,
     /// Numbers of the words that keep it apart; sorted.
     pub(super) apart: Vec<u32>,
-    /// Which replica, and the number of the first.
+    /// The number of the unit that is the first replica.
     pub(super) first: usize,
     pub(super) replicas: u32,
 }
 
-/// The problem in numbers.
+/// The units of a problem, and the limits of a server.
 #[derive(Debug, Clone)]
 pub(super) struct Units {
     pub(super) all: Vec<Unit>,
-    /// What a server has; what is no limit is the largest number.
+    /// How much a server has; `u64::MAX` where there is no limit.
     pub(super) each: Sizes,
     pub(super) racks: u32,
     pub(super) tenants_max: u32,
 }
 
 impl Units {
+    /// The units of `problem`.
+    ///
     /// # Errors
-    /// When something can never be, however many servers there are.
+    /// When a rule cannot be satisfied, however many servers there are.
     pub(super) fn of(problem: &Problem) -> Result<Self, PlaceError> {
         let Problem { tenants, pool } = problem;
         if tenants.is_empty() {
@@ -67,6 +70,7 @@ impl Units {
         Ok(units)
     }
 
+    /// The unit of `members`, which must be together.
     fn unit(
         &self,
         problem: &Problem,
@@ -120,7 +124,7 @@ impl Units {
         })
     }
 
-    /// The rack that one of them must be in, and then all.
+    /// The rack that a member must be in, and therefore all of them; `None` for any.
     fn rack_of(&self, problem: &Problem, members: &[usize]) -> Result<Option<u32>, PlaceError> {
         let mut found: Option<(u32, usize)> = None;
         for &member in members {
@@ -141,7 +145,7 @@ impl Units {
         Ok(found.map(|(rack, _)| rack))
     }
 
-    /// Whether a server that is otherwise empty has room for one.
+    /// Checks that an empty server has room for `members`, and that their replicas fit the pool.
     fn fits_alone(
         &self,
         problem: &Problem,
@@ -180,7 +184,7 @@ impl Units {
     }
 }
 
-/// The tenant that one follows, by way of others.
+/// The last tenant of the chain of `with` that begins at `index`.
 fn root(problem: &Problem, index: usize) -> Result<usize, PlaceError> {
     let mut at = index;
     for _ in 0..=problem.tenants.len() {

@@ -1,22 +1,22 @@
 use super::model::{Estimate, Network};
 
-/// A slowdown that was measured.
+/// A measured slowdown.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measured {
-    /// Over which network.
+    /// The network of the run.
     pub network: Network,
-    /// How much longer it took: 0.05 for a slowdown of 1.05.
+    /// The slowdown minus 1: 0.05 for a slowdown of 1.05.
     pub degradation: f64,
 }
 
-/// The two terms of one program at one local size, by least squares, neither below 0.
+/// The two terms of one program at one local size, by non-negative least squares.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fit {
-    /// Round trips waited for, per second that the program takes alone.
+    /// Round trips that the program waits for, per second of its run with all memory local.
     pub batches_per_sec: f64,
-    /// Pages waited for, the same way.
+    /// Pages that it waits for, per second of the same run.
     pub pages_per_sec: f64,
-    // By how much each measurement is missed by the fit to the others; ascending.
+    // The error of each measurement against the fit to the others; ascending.
     misses: Vec<f64>,
 }
 
@@ -24,19 +24,19 @@ pub struct Fit {
 /// Fig. 6), whatever the network.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SwapLine {
-    /// Without any swapping.
+    /// The degradation without any swapping.
     pub base: f64,
-    /// For each unit of bandwidth.
+    /// The degradation for each unit of bandwidth.
     pub slope: f64,
 }
 
 /// Why nothing can be fitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FitError {
-    /// Too little to know what was noise.
+    /// There are too few measurements to tell noise.
     #[error("a fit of two terms needs three measurements; {0} were given")]
     Few(usize),
-    /// One that cannot be.
+    /// A degradation is not a finite number.
     #[error("a degradation that is no number cannot be fitted; leave it out")]
     Number,
 }
@@ -45,7 +45,7 @@ pub enum FitError {
 const SECONDS: f64 = 1e-12;
 
 impl Fit {
-    /// The terms that come closest to what was measured.
+    /// Fits the terms to `measured`.
     ///
     /// # Errors
     /// When there are fewer than three measurements, or one is no number.
@@ -68,8 +68,8 @@ impl Fit {
         Ok(Self { batches_per_sec, pages_per_sec, misses })
     }
 
-    /// The degradation over `network`. About nine of ten measurements are between the ends, if they
-    /// are to this fit as each of its own was to the fit without it (the jackknife).
+    /// The degradation over `network`, with an interval that holds about nine of ten measurements
+    /// if their errors are like those of the fit's own measurements, each left out (the jackknife).
     #[must_use]
     pub fn degradation(&self, network: &Network) -> Estimate {
         let at = |rtt_ps| {
@@ -84,13 +84,13 @@ impl Fit {
         }
     }
 
-    /// By how much a measurement is missed by the fit to the others, on average.
+    /// The mean error of a measurement against the fit to the others.
     #[must_use]
     pub fn miss_mean(&self) -> f64 {
         self.misses.iter().sum::<f64>() / self.misses.len() as f64
     }
 
-    /// The same for the worst but one in ten; the worst of fewer than ten.
+    /// The 90th percentile of those errors; the largest if there are fewer than ten.
     fn miss_p90(&self) -> f64 {
         let rank = ((self.misses.len() + 1) * 9).div_ceil(10).min(self.misses.len());
         self.misses[rank - 1]
@@ -123,8 +123,7 @@ impl SwapLine {
     }
 }
 
-/// A measurement as a line of equations: what each term is multiplied by, and what it should add
-/// up to.
+/// A measurement as a linear equation: the factors of the two terms, and their wanted sum.
 #[derive(Debug, Clone, Copy)]
 struct Row {
     rtt: f64,
@@ -142,12 +141,13 @@ impl Row {
         }
     }
 
+    /// By how much the terms exceed the measurement.
     fn error(&self, [batches, pages]: [f64; 2]) -> f64 {
         batches * self.rtt + pages * self.page - self.wanted
     }
 }
 
-/// The least squares among terms that are not negative: both free, or one of them at 0.
+/// The terms (batches, pages) by non-negative least squares: both free, or one of them at 0.
 fn terms(rows: &[Row]) -> [f64; 2] {
     let sum = |of: fn(&Row) -> f64| rows.iter().map(of).sum::<f64>();
     let (aa, ab, bb) = (
@@ -157,7 +157,7 @@ fn terms(rows: &[Row]) -> [f64; 2] {
     );
     let (ay, by) = (sum(|row| row.rtt * row.wanted), sum(|row| row.page * row.wanted));
     let determinant = aa * bb - ab * ab;
-    // Terms that cannot be told apart, as with a single network, are one term.
+    // A singular system, as with a single network, is fitted with one term.
     let apart = determinant > 1e-12 * aa * bb;
     let both = [(ay * bb - by * ab) / determinant, (by * aa - ay * ab) / determinant];
     if apart && both.iter().all(|&term| term >= 0.0) {

@@ -1,4 +1,4 @@
-//! How many times as long a program takes with part of its memory behind a network.
+//! The slowdown of a program with part of its memory behind a network.
 //!
 //! ```text
 //! what it fetches, alone ─► Demand ─┐

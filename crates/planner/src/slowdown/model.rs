@@ -2,42 +2,42 @@ use measure::{BitsPerSec, Bytes, Duration};
 
 use crate::queue::closed_rate;
 
-/// A number and what it may be instead.
+/// A number with a lower and an upper bound.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
-    /// At least.
+    /// The lower bound.
     pub low: f64,
     /// The best guess.
     pub value: f64,
-    /// At most.
+    /// The upper bound.
     pub high: f64,
 }
 
-/// What a program wants of far memory at one local size.
+/// What a program fetches from far memory at one local size.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Demand {
-    /// How long it takes with all its memory local.
+    /// Its run time with all memory local.
     pub alone: Duration,
     /// How often a thread waits for a round trip.
     pub batches: Estimate,
-    /// The pages that come with them.
+    /// The pages that all batches have together.
     pub pages: Estimate,
-    /// What a fetch costs besides the network, in picoseconds.
+    /// The software's part of a fetch's latency, in picoseconds.
     pub software_ps: Estimate,
-    /// Threads that fetch, each for itself; at least one.
+    /// Threads that fetch independently; at least one.
     pub threads: u32,
 }
 
-/// A way to far memory.
+/// A network to far memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Network {
     /// The time of a round trip without bytes, in picoseconds.
     pub rtt_ps: Estimate,
-    /// Of the link that all threads share.
+    /// The bandwidth of the link that all threads share.
     pub bandwidth: BitsPerSec,
 }
 
-/// One choice of everything that is uncertain.
+/// One value for each uncertain number.
 #[derive(Debug, Clone, Copy)]
 struct Point {
     batches: f64,
@@ -46,13 +46,13 @@ struct Point {
 }
 
 impl Estimate {
-    /// A number that is certain.
+    /// A number without uncertainty.
     #[must_use]
     pub const fn exact(value: f64) -> Self {
         Self { low: value, value, high: value }
     }
 
-    /// A number that may be larger or smaller by `margin` of itself, but not below 0.
+    /// A number that may differ by `margin` of itself, with a lower bound of at least 0.
     #[must_use]
     pub fn within(value: f64, margin: f64) -> Self {
         Self { low: (value * (1.0 - margin)).max(0.0), value, high: value * (1.0 + margin) }
@@ -60,7 +60,7 @@ impl Estimate {
 }
 
 impl Network {
-    /// A network that is known for certain.
+    /// A network whose round trip is known exactly.
     #[must_use]
     pub const fn exact(rtt: Duration, bandwidth: BitsPerSec) -> Self {
         Self { rtt_ps: Estimate::exact(rtt.as_ps() as f64), bandwidth }
@@ -74,8 +74,8 @@ impl Network {
 }
 
 impl Demand {
-    /// How many times as long the program takes over `network`. Between the ends is all that comes
-    /// of what is uncertain, each thing at one of its own ends.
+    /// The slowdown of the program over `network`. Its bounds are the extremes over all
+    /// combinations of the bounds of uncertain numbers.
     #[must_use]
     pub fn slowdown(&self, network: &Network) -> Estimate {
         let (rtt, software) = (network.rtt_ps, self.software_ps);
@@ -96,8 +96,8 @@ impl Demand {
         found
     }
 
-    /// Threads compute, wait for a round trip and, one after the other, for their pages: a closed
-    /// system. With one thread nobody waits for another, and these are the two terms.
+    /// The slowdown at `point`: threads compute, wait for a round trip and queue for their pages on
+    /// the link (a closed system). With one thread there is no queue: the two terms remain.
     fn at(&self, point: &Point, page_ps: f64) -> f64 {
         let alone = self.alone.as_ps() as f64;
         if point.batches <= 0.0 || alone <= 0.0 {
