@@ -15,7 +15,7 @@ pub enum Spacing {
 }
 
 impl Spacing {
-    /// Both, in the order they are listed to users.
+    /// All spacings, in the order in which they are listed to users.
     pub const ALL: [Self; 2] = [Self::Poisson, Self::Even];
 
     /// The name that [`FromStr`] accepts.
@@ -37,7 +37,7 @@ impl FromStr for Spacing {
     }
 }
 
-/// A name of no [`Spacing`].
+/// A text is not the name of a [`Spacing`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no spacing \"{given}\"; use poisson or even")]
 pub struct ParseSpacingError {
@@ -45,7 +45,7 @@ pub struct ParseSpacingError {
     pub given: String,
 }
 
-/// When requests arrive that do not wait for answers.
+/// The arrival times of requests in an open loop.
 #[derive(Debug, Clone)]
 pub struct Arrivals {
     spacing: Spacing,
@@ -55,7 +55,7 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// Arrivals every `mean` on average, from `start` on.
+    /// Arrivals with a mean distance of `mean`, from `start` on.
     ///
     /// # Panics
     /// If `mean` is zero: all requests would arrive at once.
@@ -73,7 +73,7 @@ impl Arrivals {
         self.next
     }
 
-    /// Takes the next arrival.
+    /// Returns the time of the next arrival and moves on to the one after it.
     pub fn advance(&mut self) -> Instant {
         let now = self.next;
         let gap = match self.spacing {

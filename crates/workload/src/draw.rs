@@ -1,32 +1,32 @@
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_pcg::Pcg64;
 
-/// A seeded source of draws: the same numbers for the same seed everywhere.
+/// A seeded random-number generator: the same numbers for the same seed on every machine.
 #[derive(Debug, Clone)]
 pub struct Draw {
     generator: Pcg64,
 }
 
 impl Draw {
-    /// The draws of `seed`.
+    /// A generator with the seed `seed`.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self { generator: Pcg64::seed_from_u64(seed) }
     }
 
-    /// A number below `bound`, each as likely as any other to within 2⁻⁶⁴; 0 if `bound` is 0.
+    /// A random number below `bound`, uniform to within 2⁻⁶⁴; 0 if `bound` is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         let wide = u128::from(self.generator.next_u64()) * u128::from(bound);
         // The high half of a product of two 64-bit numbers.
         u64::try_from(wide >> 64).unwrap_or(u64::MAX)
     }
 
-    /// 64 bits, each as likely to be 0 as 1.
+    /// 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.generator.next_u64()
     }
 
-    /// A number in [0, 1), a multiple of 2⁻⁵³.
+    /// A uniform random number in [0, 1), a multiple of 2⁻⁵³.
     pub fn unit(&mut self) -> f64 {
         (self.generator.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }

@@ -1,4 +1,4 @@
-//! Who asks for what, and when.
+//! Generates requests: which operation, which record, how many bytes, and when.
 //!
 //! ```text
 //! seed ─► Draw ─► Popularity ─► record number ┐

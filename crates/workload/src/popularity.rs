@@ -5,15 +5,15 @@ use crate::zipf::Zipf;
 // YCSB's ScrambledZipfianGenerator draws from this many ranks, whatever the number of records.
 const SCRAMBLED_RANKS: u64 = 10_000_000_000;
 
-/// Which records are asked for more than others.
+/// How often each record is requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PopularityKind {
-    /// All alike.
+    /// All records equally often.
     Uniform,
-    /// A few much more than the rest, scattered over the records: YCSB's scrambled zipfian.
+    /// A few much more often than the rest, scattered over the records: YCSB's scrambled zipfian.
     #[default]
     Zipfian,
-    /// The newest most: YCSB's skewed latest.
+    /// The newest most often: YCSB's skewed latest.
     Latest,
 }
 
@@ -57,7 +57,7 @@ impl Popularity {
         }
     }
 
-    /// Draws one of `records` records, the newest having the highest number.
+    /// Draws the number of one of `records` records; the newest has the highest number.
     pub fn next(&mut self, draw: &mut Draw, records: u64) -> u64 {
         match self {
             Self::Uniform => draw.below(records),

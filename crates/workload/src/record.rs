@@ -1,26 +1,26 @@
-//! What a record is called and what is in it.
+//! The key and the value of a record.
 //!
 //! A value begins with the number of its record and its version, and the rest follows from the two,
-//! so a value that was torn, mixed up or lost is found by reading it.
+//! so a read detects a value that was torn, mixed up or lost.
 
 use crate::draw::Draw;
 
-/// Bytes that say which record and version a value is.
+/// Bytes at the beginning of a value that hold its record and version.
 const HEADER: usize = 24;
 const PREFIX: &[u8] = b"user";
 
-/// How the name of a record follows from its number.
+/// How the key of a record follows from its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum KeyOrder {
-    /// `user` and the decimal hash of the number: neighbours are strangers.
+    /// `user` and the decimal hash of the number: keys of neighbours are unrelated.
     #[default]
     Hashed,
     /// `user` and the number.
     Ordered,
 }
 
-/// 64-bit FNV-1 hash of the eight bytes of `number` with the sign taken off, as YCSB scatters
-/// record numbers (`Utils.fnvhash64`; it multiplies after the exclusive or).
+/// The absolute value of the 64-bit FNV-1a hash of the eight bytes of `number`, as YCSB scatters
+/// record numbers (`Utils.fnvhash64`).
 #[must_use]
 pub fn fnv64(number: u64) -> u64 {
     const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
@@ -32,33 +32,33 @@ pub fn fnv64(number: u64) -> u64 {
     hash.cast_signed().unsigned_abs()
 }
 
-/// Hash of a text by [`fnv64`] of each of its bytes: the same on every machine.
+/// A hash of `text`, by [`fnv64`] of each of its bytes; the same on every machine.
 #[must_use]
 pub fn fnv64_text(text: &str) -> u64 {
     text.bytes().fold(0, |state, byte| fnv64(state ^ u64::from(byte)))
 }
 
-/// Appends the name of record `number`.
+/// Appends the key of record `number` to `out`.
 pub fn write_key(out: &mut Vec<u8>, number: u64, order: KeyOrder) {
     out.extend_from_slice(PREFIX);
     write_decimal(out, order.suffix(number));
 }
 
-/// Bytes of the name of record `number`.
+/// The length of the key of record `number`, in bytes.
 #[must_use]
 pub fn key_bytes(number: u64, order: KeyOrder) -> usize {
     let digits = order.suffix(number).checked_ilog10().unwrap_or(0) as usize + 1;
     PREFIX.len() + digits
 }
 
-/// Whether `key` is the name of record `number`.
+/// Whether `key` is the key of record `number`.
 #[must_use]
 pub fn is_key(key: &[u8], number: u64, order: KeyOrder) -> bool {
     let Some(digits) = key.strip_prefix(PREFIX) else {
         return false;
     };
     let mut left = order.suffix(number);
-    // From the last digit on; what is left over after the first must be nothing.
+    // Compares from the last digit on; after the first digit nothing of the number may be left.
     let matches = digits.iter().rev().all(|&digit| {
         let last = left % 10;
         left /= 10;
@@ -68,6 +68,7 @@ pub fn is_key(key: &[u8], number: u64, order: KeyOrder) -> bool {
 }
 
 impl KeyOrder {
+    /// The number in the key of record `number`.
     fn suffix(self, number: u64) -> u64 {
         match self {
             Self::Hashed => fnv64(number),
@@ -76,22 +77,21 @@ impl KeyOrder {
     }
 }
 
-/// Digits that a `u64` always holds.
+/// The most decimal digits that a `u64` always holds.
 const DIGITS_MOST: usize = 19;
-/// Close to the golden section of 10^19, and prime to 10: neighbours are strangers, and no two
-/// numbers get the same.
+/// A multiplier close to the golden section of 10^19 and prime to 10: it scatters neighbours and
+/// maps no two numbers to the same.
 const SCATTER: u64 = 6_180_339_887_498_948_483;
 
-/// The least bytes of a name that can be padded ([`write_padded_key`]), of `count` records: `user`
-/// and one digit more than the count has, for those that are inserted.
+/// The smallest length of padded keys ([`write_padded_key`]) of `count` records: `user` and one
+/// digit more than `count` has, for records that are inserted.
 #[must_use]
 pub fn padded_key_bytes_min(count: u64) -> usize {
     PREFIX.len() + count.checked_ilog10().unwrap_or(0) as usize + 2
 }
 
-/// Appends a name of `bytes` bytes for record `number`, at least [`padded_key_bytes_min`]: `user`,
-/// zeros, and the number, in [`KeyOrder::Hashed`] another one of as many digits that no other
-/// record has.
+/// Appends a key of `bytes` bytes, at least [`padded_key_bytes_min`], for record `number` to `out`:
+/// `user`, zeros, and the number, which [`KeyOrder::Hashed`] scatters without collisions.
 pub fn write_padded_key(out: &mut Vec<u8>, number: u64, order: KeyOrder, bytes: usize) {
     let all = bytes.saturating_sub(PREFIX.len());
     let digits = all.clamp(1, DIGITS_MOST);
@@ -110,7 +110,7 @@ pub fn write_padded_key(out: &mut Vec<u8>, number: u64, order: KeyOrder, bytes: 
     }
 }
 
-/// Appends `number` in decimal.
+/// Appends `number` in decimal to `out`.
 pub fn write_decimal(out: &mut Vec<u8>, mut number: u64) {
     let mut digits = [0; 20];
     let mut at = digits.len();
@@ -125,8 +125,8 @@ pub fn write_decimal(out: &mut Vec<u8>, mut number: u64) {
     out.extend_from_slice(&digits[at..]);
 }
 
-/// Appends a value of `length` bytes for `version` of record `number`. Values shorter than 24 bytes
-/// hold only the beginning of what tells them apart.
+/// Appends a value of `length` bytes for `version` of record `number` to `out`. One shorter than 24
+/// bytes holds only the beginning of its header.
 pub fn write_value(out: &mut Vec<u8>, number: u64, version: u64, length: usize) {
     let header = header(number, version);
     out.extend_from_slice(&header[..length.min(HEADER)]);
@@ -140,7 +140,7 @@ pub fn write_value(out: &mut Vec<u8>, number: u64, version: u64, length: usize) 
     }
 }
 
-// Printable, so that other clients can show it.
+// The header of a value: record and version in hexadecimal, readable in other clients.
 fn header(number: u64, version: u64) -> [u8; HEADER] {
     let mut header = [b' '; HEADER];
     let hex = |value: u64, out: &mut [u8]| {
@@ -154,6 +154,7 @@ fn header(number: u64, version: u64) -> [u8; HEADER] {
     header
 }
 
+/// The pseudo-random bytes that follow the header of a value.
 struct Filler {
     state: u64,
 }
@@ -164,17 +165,17 @@ impl Filler {
         Self { state: draw.below(u64::MAX) | 1 }
     }
 
-    // Eight letters from `@` to `_`, the top five bits of every byte of a linear congruence.
+    // The next eight bytes, from `@` to `_`: five bits of each byte of a congruential generator.
     fn next(&mut self) -> [u8; 8] {
         self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         (self.state >> 3 & 0x1f1f_1f1f_1f1f_1f1f | 0x4040_4040_4040_4040).to_le_bytes()
     }
 }
 
-/// How a value differs from what was stored.
+/// How a value differs from the one that was stored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ValueError {
-    /// It is not as long as it should be.
+    /// It has the wrong length.
     #[error("record {number} has {found} bytes, not {expected}")]
     Length {
         /// The record.
@@ -190,20 +191,20 @@ pub enum ValueError {
         /// The record.
         number: u64,
     },
-    /// It begins well and then does not go on as it should.
+    /// Its header is right, but a later byte is wrong.
     #[error("record {number} is wrong from byte {at} on")]
     Filler {
         /// The record.
         number: u64,
-        /// Where.
+        /// The first byte of the eight that are wrong.
         at: usize,
     },
 }
 
-/// Checks that `value` is some version of record `number`, `length` bytes long. Answers which.
+/// Checks that `value` is a version of record `number`, `length` bytes long. Returns the version.
 ///
 /// # Errors
-/// How it differs.
+/// When length, header or filler differ.
 pub fn check_value(value: &[u8], number: u64, length: usize) -> Result<u64, ValueError> {
     if value.len() != length {
         return Err(ValueError::Length { number, expected: length, found: value.len() });
@@ -211,7 +212,7 @@ pub fn check_value(value: &[u8], number: u64, length: usize) -> Result<u64, Valu
     let shown = value.len().min(HEADER);
     let version = value.get(12..23).and_then(parse_hex).unwrap_or(0);
     if value[..shown] != header(number, version)[..shown] {
-        // A short value may lack its version; its record it has.
+        // A short value may lack its version, but not its record.
         let named = shown.min(12);
         if shown == HEADER || value[..named] != header(number, 0)[..named] {
             return Err(ValueError::Header { number });
@@ -226,6 +227,7 @@ pub fn check_value(value: &[u8], number: u64, length: usize) -> Result<u64, Valu
     Ok(version)
 }
 
+/// The number that hexadecimal `digits` stand for; `None` if they are none.
 fn parse_hex(digits: &[u8]) -> Option<u64> {
     u64::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }

@@ -4,7 +4,7 @@ use crate::draw::Draw;
 use crate::popularity::Popularity;
 use crate::ycsb::Ycsb;
 
-/// What is asked for.
+/// What a request does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operation {
     /// Read a record.
@@ -13,24 +13,24 @@ pub enum Operation {
     Update,
     /// Add a record.
     Insert,
-    /// Read a run of records, whose numbers follow one another.
+    /// Read several records with consecutive numbers.
     Scan,
-    /// Read a record, then replace it: one operation, whose time is that of both.
+    /// Read a record, then replace it: one operation, whose time covers both.
     ReadModifyWrite,
 }
 
 impl Operation {
-    /// All of them, in the order of [`Operation::index`].
+    /// All operations, in the order of [`Operation::index`].
     pub const ALL: [Self; 5] =
         [Self::Read, Self::Update, Self::Insert, Self::Scan, Self::ReadModifyWrite];
 
-    /// Its place in [`Operation::ALL`].
+    /// Its index in [`Operation::ALL`].
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    /// The name results go by.
+    /// Its name in results.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -65,16 +65,16 @@ pub struct Requests {
     stream: u64,
     streams: u64,
     inserted: u64,
-    /// Inserts that have been acknowledged, with all before them.
+    /// How many inserts have been acknowledged, counted up to the first that has not.
     stored: u64,
-    /// Inserts that have been acknowledged before one that was drawn earlier.
+    /// Acknowledged inserts beyond one that has not been acknowledged.
     stored_early: BTreeSet<u64>,
     version: u64,
 }
 
 impl Requests {
     /// Stream number `stream` of `streams`, all with the same seed. Each stream inserts records of
-    /// its own and asks only for those that were there before and for its own that have been
+    /// its own. It reads and updates only the initial records and its own inserts that have been
     /// [acknowledged](Self::acknowledge).
     ///
     /// # Panics
@@ -114,13 +114,13 @@ impl Requests {
             _ => 1,
         };
         self.version += 1;
-        // Version 0 is what the records were filled with.
+        // Version 0 is that of the initial records.
         let version = self.version * self.streams + self.stream;
         Request { operation, record, count, version }
     }
 
-    /// The insert of `record` has been answered: it may be asked for from now on, together with
-    /// all that were inserted before it.
+    /// Notes that the insert of `record` has been answered. Later requests may use `record` as
+    /// soon as all earlier inserts of this stream have been acknowledged, too.
     pub fn acknowledge(&mut self, record: u64) {
         let Some(beyond) = record.checked_sub(self.workload.record_count) else {
             return;
@@ -131,6 +131,7 @@ impl Requests {
         }
     }
 
+    /// Draws an operation of the mix.
     fn operation(&mut self) -> Operation {
         let mix = &self.workload.mix;
         let mut left = self.draw.unit();
@@ -141,7 +142,7 @@ impl Requests {
             }
             left -= share;
         }
-        // What is left after rounding goes to an operation that is asked for.
+        // A remainder from rounding goes to the last operation with a share.
         let last = Operation::ALL.into_iter().zip(shares).rev();
         match mix.read_modify_write {
             0.0 => {
@@ -151,12 +152,14 @@ impl Requests {
         }
     }
 
+    /// Draws a record that is stored.
     fn existing(&mut self) -> u64 {
         let before = self.workload.record_count;
         let record = self.popularity.next(&mut self.draw, before + self.stored);
         if record < before { record } else { self.own(record - before) }
     }
 
+    /// The number of the `nth` record that this stream inserts.
     fn own(&self, nth: u64) -> u64 {
         self.workload.record_count + nth * self.streams + self.stream
     }

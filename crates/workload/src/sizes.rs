@@ -2,10 +2,10 @@ use std::fmt;
 
 use crate::draw::Draw;
 
-/// How much flows carry: sizes by their cumulative share, straight lines between.
+/// A distribution of flow sizes: points of its cumulative distribution, with linear interpolation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sizes {
-    /// Payload bytes and the share of flows that carry at most that, rising to 1.
+    /// Payload bytes and the share of flows that carry at most as many, rising to 1.
     points: Vec<(f64, f64)>,
 }
 
@@ -13,26 +13,26 @@ pub struct Sizes {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SizesError {
-    /// Nothing to draw from.
+    /// Fewer than 2 points.
     #[error("a distribution of sizes with {count} points says nothing; give it at least 2")]
     TooFew {
-        /// How many there are.
+        /// How many points there are.
         count: usize,
     },
-    /// A point that is out of order, or no number.
+    /// A point is below the one before, or is no number.
     #[error(
         "point {index} of a distribution of sizes, {bytes} bytes at {share}, is not above the \
          one before; sizes must be positive and both must rise"
     )]
     Falls {
-        /// Its place.
+        /// Its index, from 0.
         index: usize,
         /// Its size.
         bytes: f64,
         /// Its cumulative share.
         share: f64,
     },
-    /// It leaves flows without a size.
+    /// The last cumulative share is not 1.
     #[error("a distribution of sizes ends at {share}; its last point must be at 1")]
     Open {
         /// The last cumulative share.
@@ -46,10 +46,10 @@ pub enum SizesError {
     },
 }
 
-/// Published distributions.
+/// Names of published distributions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SizesName {
-    /// Enterprise data centres (Benson et al., IMC 2010), as pHost's evaluation has it.
+    /// Enterprise data centres (Benson et al., IMC 2010), as in pHost's evaluation.
     Imc10,
     /// Web search (Alizadeh et al., SIGCOMM 2010).
     WebSearch,
@@ -57,10 +57,10 @@ pub enum SizesName {
     DataMining,
 }
 
-/// Payload of a packet, in which the published distributions count.
+/// Payload bytes of a packet, the unit of the published distributions.
 const PACKET_BYTES: f64 = 1460.0;
 
-/// Packets and cumulative shares.
+/// Packets of a flow and cumulative share of flows; the other tables likewise.
 const IMC10: [(f64, f64); 12] = [
     (1.0, 0.0),
     (1.0, 0.5),
@@ -102,7 +102,7 @@ const DATA_MINING: [(f64, f64); 9] = [
 ];
 
 impl Sizes {
-    /// A distribution through these points: bytes and the share of flows that carry at most that.
+    /// A distribution through `points`: bytes, and the share of flows that carry at most as many.
     ///
     /// # Errors
     /// If the points do not rise to 1.
@@ -124,7 +124,7 @@ impl Sizes {
         Ok(Self { points })
     }
 
-    /// A published distribution.
+    /// The published distribution `name`.
     #[must_use]
     pub fn named(name: SizesName) -> Self {
         let packets: &[(f64, f64)] = match name {
@@ -136,18 +136,18 @@ impl Sizes {
         Self { points: points.collect() }
     }
 
-    /// Every flow of `bytes`.
+    /// A distribution in which every flow has `bytes`.
     #[must_use]
     pub fn fixed(bytes: u64) -> Self {
         let bytes = bytes.max(1) as f64;
         Self { points: vec![(bytes, 0.0), (bytes, 1.0)] }
     }
 
-    /// Reads lines of a size in bytes and its cumulative share, between 0 and 1; what is between
-    /// them and empty lines are skipped, and so are lines that begin with `#`.
+    /// Parses lines of a size in bytes and its cumulative share from 0 to 1. Skips columns between
+    /// the two, empty lines and lines that begin with `#`.
     ///
     /// # Errors
-    /// If a line is something else, or the points do not rise to 1.
+    /// If a line has other content, or the points do not rise to 1.
     pub fn parse(text: &str) -> Result<Self, SizesError> {
         let mut points = Vec::new();
         for (line, text) in (1..).zip(text.lines()) {
@@ -166,7 +166,7 @@ impl Sizes {
         Self::new(points)
     }
 
-    /// Bytes of a flow on average.
+    /// The mean size of a flow, in bytes.
     #[must_use]
     pub fn mean(&self) -> f64 {
         let first = self.points[0];
@@ -174,23 +174,23 @@ impl Sizes {
         first.0 * first.1 + self.points.windows(2).map(between).sum::<f64>()
     }
 
-    /// Squares of a flow's bytes on average.
+    /// The mean square of a flow's size, in bytes².
     #[must_use]
     pub fn mean_square(&self) -> f64 {
         let first = self.points[0];
-        // Of what is spread evenly from one size to another.
+        // The mean square of a uniform distribution between two sizes.
         let square = |from: f64, to: f64| (from * from + from * to + to * to) / 3.0;
         let between = |pair: &[(f64, f64)]| square(pair[0].0, pair[1].0) * (pair[1].1 - pair[0].1);
         first.0 * first.0 * first.1 + self.points.windows(2).map(between).sum::<f64>()
     }
 
-    /// Bytes of the largest flow.
+    /// The size of the largest flow, in bytes.
     #[must_use]
     pub fn largest(&self) -> f64 {
         self.points.last().map_or(0.0, |point| point.0)
     }
 
-    /// Bytes of the next flow, at least 1.
+    /// Draws the size of a flow, in bytes, at least 1.
     pub fn draw(&self, draw: &mut Draw) -> u64 {
         let share = draw.unit();
         let place = self.points.partition_point(|&(_, until)| until < share);

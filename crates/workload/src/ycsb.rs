@@ -1,11 +1,12 @@
-//! YCSB's property files. Read here, so that what has no effect is named and errors say the line.
+//! YCSB workloads and a parser of their property files, which reports ignored properties and the
+//! lines of errors.
 
 use std::str::FromStr;
 
 use crate::popularity::{Popularity, PopularityKind};
 use crate::record::KeyOrder;
 
-/// How often each operation is asked for; shares that add up to 1.
+/// The share of each operation in all requests; the shares add up to 1.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Mix {
     /// Read a record.
@@ -14,18 +15,19 @@ pub struct Mix {
     pub update: f64,
     /// Add a record.
     pub insert: f64,
-    /// Read a run of records.
+    /// Read several records with consecutive numbers.
     pub scan: f64,
     /// Read a record, then replace it.
     pub read_modify_write: f64,
 }
 
 impl Mix {
+    /// The shares in the order of [`Operation::ALL`](crate::Operation::ALL).
     fn parts(&self) -> [f64; 5] {
         [self.read, self.update, self.insert, self.scan, self.read_modify_write]
     }
 
-    /// The same proportions, adding up to 1; `None` if there is nothing to do or a share is
+    /// This mix scaled so that its shares add up to 1; `None` if they add up to 0 or one is
     /// negative or no number.
     #[must_use]
     pub fn normalised(self) -> Option<Self> {
@@ -48,9 +50,9 @@ impl Mix {
 /// `fieldlength` bytes are read from property files as their product.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ycsb {
-    /// What is asked for.
+    /// The share of each operation.
     pub mix: Mix,
-    /// Which records.
+    /// How often each record is requested.
     pub popularity: PopularityKind,
     /// Skew of `Zipfian` and `Latest`.
     pub theta: f64,
@@ -60,9 +62,9 @@ pub struct Ycsb {
     pub operation_count: Option<u64>,
     /// Bytes of a value.
     pub value_bytes: usize,
-    /// Records of a scan, from 1 to this, all as likely.
+    /// Most records of a scan; their number is uniform from 1 to this.
     pub scan_records_max: u32,
-    /// What records are called.
+    /// How keys follow from record numbers.
     pub key_order: KeyOrder,
 }
 
@@ -85,7 +87,7 @@ pub enum YcsbName {
 }
 
 impl Default for Ycsb {
-    /// YCSB's own defaults, but for the number of records, which is 0 there.
+    /// YCSB's own defaults, except for the number of records, which is 0 in YCSB.
     fn default() -> Self {
         Self {
             mix: Mix { read: 0.95, update: 0.05, ..Mix::default() },
@@ -101,8 +103,8 @@ impl Default for Ycsb {
 }
 
 impl YcsbName {
-    /// The workload of that name, as in YCSB's `workloads/` but for the number of operations,
-    /// which is open.
+    /// The workload of that name, as in YCSB's `workloads/`, but with an unlimited number of
+    /// operations.
     #[must_use]
     pub fn workload(self) -> Ycsb {
         let none = Mix::default();
@@ -120,10 +122,10 @@ impl YcsbName {
     }
 }
 
-/// Why a property file is refused.
+/// Why a property file is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PropertyError {
-    /// A value that cannot be.
+    /// A property has an invalid value.
     #[error("line {line}: {key}={value}: {wanted}")]
     Value {
         /// Counted from 1.
@@ -135,17 +137,17 @@ pub enum PropertyError {
         /// What it may be set to.
         wanted: &'static str,
     },
-    /// The proportions add up to nothing.
+    /// The proportions add up to 0.
     #[error("no operation has a proportion; set readproportion, for one")]
     NothingToDo,
 }
 
 impl Ycsb {
-    /// Reads a property file of YCSB (the format of `java.util.Properties`) and names the
-    /// properties in it that have no effect here.
+    /// Parses a property file of YCSB (the format of `java.util.Properties`). Returns the workload
+    /// and the names of ignored properties.
     ///
     /// # Errors
-    /// With the line of the first value that cannot be.
+    /// When a value is invalid (with its line), or no operation has a proportion.
     pub fn from_properties(text: &str) -> Result<(Self, Vec<String>), PropertyError> {
         let mut workload = Self::default();
         let (mut fields, mut field_bytes) = (10_u64, 100_u64);
@@ -167,7 +169,7 @@ impl Ycsb {
         Ok((workload, ignored))
     }
 
-    // Whether it is known.
+    // Sets the field of one property. Returns whether the property is known.
     fn set(&mut self, property: &Property<'_>) -> Result<bool, PropertyError> {
         match property.key {
             "recordcount" => self.record_count = property.number(1, 1 << 44)?,
@@ -205,6 +207,7 @@ impl Ycsb {
     }
 }
 
+/// A property of a file and its line, from 1.
 struct Property<'a> {
     line: usize,
     key: &'a str,
@@ -212,21 +215,25 @@ struct Property<'a> {
 }
 
 impl Property<'_> {
+    /// The error that the value is not `wanted`.
     fn wants(&self, wanted: &'static str) -> PropertyError {
         let (key, value) = (self.key.to_owned(), self.value.to_owned());
         PropertyError::Value { line: self.line, key, value, wanted }
     }
 
+    /// The value as a `T`; an error that names `wanted` if it is none.
     fn parse<T: FromStr>(&self, wanted: &'static str) -> Result<T, PropertyError> {
         self.value.parse().map_err(|_| self.wants(wanted))
     }
 
+    /// The value as a whole number from `least` to `most`.
     fn number(&self, least: u64, most: u64) -> Result<u64, PropertyError> {
         let wanted = if least == 0 { "a whole number" } else { "a whole number, 1 or more" };
         let number = self.parse(wanted)?;
         if (least..=most).contains(&number) { Ok(number) } else { Err(self.wants(wanted)) }
     }
 
+    /// The value as a number from 0 to 1.
     fn share(&self) -> Result<f64, PropertyError> {
         let wanted = "a number from 0 to 1";
         let share = self.parse(wanted)?;

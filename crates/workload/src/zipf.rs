@@ -1,10 +1,10 @@
 use crate::draw::Draw;
 
-/// Ranks 0 to n−1, rank i with a probability proportional to (i+1)^−θ.
+/// A Zipf distribution of ranks 0 to n−1: rank i has a probability proportional to (i+1)^−θ.
 ///
 /// The method is that of Gray et al., "Quickly generating billion-record synthetic databases"
-/// (SIGMOD 1994), as YCSB has it: exact for the first two ranks, a continuous approximation for
-/// the rest. Skews above 1, which YCSB does not take and fio does, need no other formula.
+/// (SIGMOD 1994), as in YCSB: exact for the first two ranks, a continuous approximation for the
+/// rest. The formula holds for skews above 1, too, which fio accepts and YCSB does not.
 #[derive(Debug, Clone)]
 pub struct Zipf {
     count: u64,
@@ -15,7 +15,7 @@ pub struct Zipf {
 }
 
 impl Zipf {
-    /// Ranks below `count` with skew `theta`.
+    /// The distribution of ranks below `count` with skew `theta`.
     ///
     /// # Panics
     /// If `count` is 0, or `theta` is not above 0, is 1 or is no number.
@@ -30,13 +30,14 @@ impl Zipf {
         zipf
     }
 
+    /// Computes `eta` from the other fields.
     fn update(&mut self) {
         let first_two = zeta(2, self.theta);
         let tail = (2.0 / self.count as f64).powf(1.0 - self.theta);
         self.eta = (1.0 - tail) / (1.0 - first_two / self.zeta);
     }
 
-    /// Makes room for ranks below `count`, if that is more than there are.
+    /// Extends the distribution to ranks below `count`; no effect if it has as many.
     pub fn grow(&mut self, count: u64) {
         if count <= self.count {
             return;
@@ -54,7 +55,7 @@ impl Zipf {
         self.count
     }
 
-    /// The probability of `rank`, which the draws have to within the approximation.
+    /// The exact probability of `rank`; draws approximate it.
     #[must_use]
     pub fn probability(&self, rank: u64) -> f64 {
         ((rank + 1) as f64).powf(-self.theta) / self.zeta
