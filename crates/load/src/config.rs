@@ -1,4 +1,4 @@
-//! What a load is to be, as plain data.
+//! The configuration of a load.
 
 use std::path::PathBuf;
 
@@ -16,10 +16,10 @@ pub enum Address {
     Unix(PathBuf),
 }
 
-/// A server and what it understands.
+/// A server and its protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// What it understands.
+    /// The protocol that it speaks.
     pub protocol: Protocol,
     /// Where it listens.
     pub address: Address,
@@ -28,58 +28,58 @@ pub struct Target {
 /// When requests are sent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pacing {
-    /// As soon as a connection has less than its depth of requests on their way.
+    /// A closed loop: as soon as a connection has fewer requests outstanding than its depth.
     Closed,
-    /// At a rate of their own, whatever the server does.
+    /// An open loop: at a fixed rate, however fast the server answers.
     Open {
         /// Requests per second of all threads together, above 0.
         per_second: f64,
-        /// How they follow one another.
+        /// Whether arrivals are even or Poisson.
         spacing: Spacing,
     },
 }
 
-/// How values grow: an update appends to one until it would be too long, and then replaces it.
+/// How values grow: an update appends to a value until that would be too long, then replaces it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Growth {
     /// Bytes that an update appends, at least 1.
     pub append_bytes: usize,
-    /// Bytes of a value at most, but for updates of one record that are under way at once.
+    /// Most bytes of a value; concurrent updates of one record may exceed it.
     pub limit_bytes: usize,
 }
 
-/// A load.
+/// The configuration of a load.
 #[derive(Debug, Clone)]
 pub struct LoadConfig {
     /// The server.
     pub target: Target,
-    /// Who asks for what.
+    /// Which requests are sent.
     pub workload: Ycsb,
-    /// Bytes of every key, at least [`workload::padded_key_bytes_min`]; as YCSB's if `None`.
+    /// Bytes of every key, at least [`workload::padded_key_bytes_min`]; `None` for YCSB's keys.
     pub key_bytes: Option<usize>,
-    /// When.
+    /// When requests are sent.
     pub pacing: Pacing,
     /// Threads, at least 1.
     pub threads: u32,
     /// Connections of all threads together, at least as many as threads.
     pub connections: u32,
-    /// Requests that may be on their way on one connection, at least 1.
+    /// Most outstanding requests of one connection, at least 1.
     pub depth: u32,
-    /// Requests are sent for this long, beyond the warm-up; `None` for until they run out.
+    /// Requests are sent for this long after the warm-up; `None`: until they run out.
     pub duration: Option<Duration>,
-    /// Requests answered before this are not counted.
+    /// Requests meant to be sent in this time from the start are not counted.
     pub warmup: Duration,
-    /// A request that takes longer has failed, and its connection with it.
+    /// A request without an answer after this time fails, and its connection with it.
     pub timeout: Duration,
-    /// Answers are looked for without sleeping until none has come for this long: a server that
-    /// need not wake its client answers more of them. Takes a processor for each thread.
+    /// A thread polls for answers until none has come for this long, and sleeps only then: a
+    /// server that need not wake its client answers more. Takes a processor for each thread.
     pub busy_poll: Duration,
-    /// Check what is read.
+    /// Whether values that are read are checked.
     pub verify: bool,
-    /// How values grow; `None` for updates that replace them.
+    /// How values grow; `None`: an update replaces its value.
     pub growth: Option<Growth>,
-    /// Have one more thread and connection send one request at a time, which is timed apart.
+    /// Whether one more thread and connection sends one request at a time, timed separately.
     pub probe: bool,
-    /// Seed of every draw.
+    /// Seed of all random numbers.
     pub seed: u64,
 }

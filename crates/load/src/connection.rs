@@ -11,19 +11,19 @@ use crate::protocol::Command;
 
 const READ_BYTES: usize = 64 << 10;
 
-/// A request on its way.
+/// An outstanding request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sent {
     pub(crate) request: Request,
-    /// What is on the wire for it now.
+    /// The command that was sent for it last.
     pub(crate) command: Command,
-    /// When it was meant to be sent, by the monotonic clock.
+    /// When it was meant to be sent, by the monotonic clock, in ns.
     pub(crate) meant_ns: u64,
-    /// When it was.
+    /// When it was sent.
     pub(crate) sent_ns: u64,
 }
 
-/// A connection, what is to be written to it, what has been read, and what is on its way.
+/// A connection with its output buffer, its input buffer and its outstanding requests.
 #[derive(Debug)]
 pub(crate) struct Connection {
     stream: Stream,
@@ -33,7 +33,7 @@ pub(crate) struct Connection {
     begin: usize,
     end: usize,
     pub(crate) sent: VecDeque<Sent>,
-    /// Part of `out` has to wait until the socket has room.
+    /// Whether part of `out` waits until the socket has room.
     pub(crate) blocked: bool,
     pub(crate) failed: bool,
 }
@@ -45,6 +45,7 @@ enum Stream {
 }
 
 impl Connection {
+    /// Connects to `address`; the socket does not block.
     pub(crate) fn open(address: &Address) -> io::Result<Self> {
         let stream = match address {
             Address::Tcp(name) => {
@@ -72,12 +73,12 @@ impl Connection {
         })
     }
 
-    /// Where to append what is to be written.
+    /// The output buffer, to append to.
     pub(crate) const fn out(&mut self) -> &mut Vec<u8> {
         &mut self.out
     }
 
-    /// Writes as much as the socket takes.
+    /// Writes as much of the output buffer as the socket takes.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.blocked = false;
         while self.written < self.out.len() {
@@ -101,7 +102,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Reads once. Answers whether there may be more.
+    /// Reads once into the input buffer. Returns whether the socket may have more.
     pub(crate) fn read(&mut self) -> io::Result<bool> {
         self.make_room();
         let room = &mut self.input[self.end..];
@@ -122,6 +123,7 @@ impl Connection {
         }
     }
 
+    /// Makes free space at the end of the input buffer: moves unread bytes to its front, or grows.
     fn make_room(&mut self) {
         if self.begin == self.end {
             (self.begin, self.end) = (0, 0);
@@ -136,12 +138,12 @@ impl Connection {
         }
     }
 
-    /// What has been read and not been used.
+    /// The bytes that have been read from the socket and not been consumed.
     pub(crate) fn unread(&self) -> &[u8] {
         &self.input[self.begin..self.end]
     }
 
-    /// Takes `length` bytes for used.
+    /// Consumes the first `length` unread bytes.
     pub(crate) const fn used(&mut self, length: usize) {
         self.begin += length;
     }

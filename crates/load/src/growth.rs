@@ -1,4 +1,4 @@
-//! Values that grow by what is appended to them.
+//! Values that grow because updates append to them.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -6,8 +6,8 @@ use workload::{ValueError, check_value};
 
 use crate::config::{Growth, LoadConfig};
 
-/// How long the value of each record is that grows, as far as loads have made it so: loads of one
-/// store, one after another, share it.
+/// The length of each growing value, as requests of this process have changed it. Successive loads
+/// of one store share it.
 #[derive(Debug)]
 pub struct Values {
     growth: Growth,
@@ -17,7 +17,7 @@ pub struct Values {
 }
 
 impl Values {
-    /// Of records that were filled and not appended to; nothing where values do not grow.
+    /// The values of a freshly filled store; `None` if values do not grow.
     #[must_use]
     pub fn of(config: &LoadConfig) -> Option<Self> {
         let workload = &config.workload;
@@ -31,8 +31,8 @@ impl Values {
         Self { growth, value_bytes, appended }
     }
 
-    /// Bytes to append to the value of `record`, or nothing if it is to be set: it would be too
-    /// long, or is one that was inserted. Threads that ask at once are told one after the other.
+    /// Chooses the next update of `record`: `Some` of the bytes to append, or `None` if the value
+    /// must be set, because it would be too long or the record was inserted. Counts the update.
     pub(crate) fn grow(&self, record: u64) -> Option<usize> {
         let Growth { append_bytes, limit_bytes } = self.growth;
         let count = self.appended.get(usize::try_from(record).ok()?)?;
@@ -47,7 +47,7 @@ impl Values {
         fits(appended).then_some(append_bytes)
     }
 
-    /// The value of `record` is set.
+    /// Notes that the value of `record` is being set: nothing is appended to it.
     pub(crate) fn set(&self, record: u64) {
         if let Some(count) = usize::try_from(record).ok().and_then(|at| self.appended.get(at)) {
             count.store(0, Ordering::Relaxed);
@@ -55,11 +55,11 @@ impl Values {
     }
 }
 
-/// Checks that a value was set as `length` bytes for record `number`, and that all that was
-/// appended belongs to it, too.
+/// Checks that `value` belongs to record `number`: `length` bytes that were set, then, with
+/// `growth`, any number of appended parts.
 ///
 /// # Errors
-/// How it differs.
+/// When a part of the value is not what was written.
 pub(crate) fn check(
     value: &[u8],
     number: u64,

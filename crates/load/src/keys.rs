@@ -1,4 +1,4 @@
-//! What records are called.
+//! Keys of records.
 
 use workload::{KeyOrder, Ycsb, is_key, key_bytes, write_key, write_padded_key};
 
@@ -6,7 +6,7 @@ use workload::{KeyOrder, Ycsb, is_key, key_bytes, write_key, write_padded_key};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Keys {
     order: KeyOrder,
-    /// All of so many bytes; as long as they come if `None`.
+    /// The length of all keys; `None` for YCSB's keys, whose lengths differ.
     bytes: Option<usize>,
 }
 
@@ -15,6 +15,7 @@ impl Keys {
         Self { order: workload.key_order, bytes }
     }
 
+    /// Appends the key of `record` to `out`.
     pub(crate) fn write(self, out: &mut Vec<u8>, record: u64) {
         match self.bytes {
             None => write_key(out, record, self.order),
@@ -22,11 +23,12 @@ impl Keys {
         }
     }
 
+    /// The length of the key of `record`, in bytes.
     pub(crate) fn length(self, record: u64) -> usize {
         self.bytes.unwrap_or_else(|| key_bytes(record, self.order))
     }
 
-    /// Whether `key` is that of `record`.
+    /// Whether `key` is the key of `record`.
     pub(crate) fn is(self, key: &[u8], record: u64) -> bool {
         if self.bytes.is_none() {
             return is_key(key, record, self.order);
@@ -39,7 +41,7 @@ impl Keys {
 
 #[cfg(test)]
 impl Keys {
-    /// `user3`.
+    /// Keys such as `user3`.
     pub(crate) const PLAIN: Self = Self { order: KeyOrder::Ordered, bytes: None };
 }
 

@@ -6,11 +6,11 @@
 //!                     Tally ◄─ time, verdict ◄─ protocol ◄───────────────────┘
 //! ```
 //!
-//! One worker is one thread with connections, requests and a tally of its own; nothing is shared
-//! while it runs but a counter for whoever watches.
+//! One worker is one thread with connections, requests and a tally of its own. Running workers
+//! share only a counter of answers and a flag to stop, and lengths of values that grow.
 //!
 //! Invariants:
-//! 1. `protocol` is bytes to replies and back: no sockets, no clock.
+//! 1. `protocol` turns commands into bytes and bytes into replies: no sockets, no clock.
 //! 2. The time of a request begins when it was meant to be sent. In an open loop that is its
 //!    arrival, however late a connection was free for it, so a server that pauses is seen by every
 //!    request that arrived meanwhile (no coordinated omission).

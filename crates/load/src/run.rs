@@ -12,34 +12,34 @@ use crate::source::Source;
 use crate::tally::Tally;
 use crate::worker::{Pacer, Shared, Window, Worker};
 
-/// Requests on their way on each connection while a store is filled.
+/// Fewest outstanding requests of each connection while a store is filled.
 const FILL_DEPTH: u32 = 32;
 
-/// Why there was no load.
+/// Why a load could not run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// The server does not let anybody in.
+    /// A connection to the server failed.
     #[error("connect to {address}: {source}; check the address, and that a server listens there")]
     Connect {
-        /// Where.
+        /// The server's address.
         address: String,
         /// The kernel's reason.
         source: std::io::Error,
     },
-    /// The kernel refused something else.
+    /// Another system call failed.
     #[error(transparent)]
     System(#[from] sys::Error),
 }
 
-/// Shows how far a load is, from another thread.
+/// The progress of a load, for another thread.
 #[derive(Debug, Clone, Default)]
 pub struct Progress {
     shared: Arc<Shared>,
 }
 
 impl Progress {
-    /// Requests answered until now.
+    /// How many requests have been answered so far.
     #[must_use]
     pub fn answered(&self) -> u64 {
         self.shared.answered.load(Ordering::Relaxed)
@@ -52,14 +52,14 @@ impl Progress {
     }
 }
 
-/// Ends a load early; what was measured until then stays.
+/// A handle that ends a load early; its results until then are kept.
 #[derive(Debug, Clone)]
 pub struct Stop {
     shared: Arc<Shared>,
 }
 
 impl Stop {
-    /// No further request is sent; answers are still waited for.
+    /// Has the load send no further requests; it still waits for outstanding answers.
     pub fn stop(&self) {
         self.shared.stop.store(true, Ordering::Relaxed);
     }
@@ -82,7 +82,7 @@ pub fn fill(config: &LoadConfig, progress: &Progress) -> Result<Tally, LoadError
     start(&config, None, progress, |thread| Source::Fill { next: thread, step, end })
 }
 
-/// Asks for what the workload says, and times the answers.
+/// Sends the requests of the workload and times the answers.
 ///
 /// # Errors
 /// When the server cannot be reached.
@@ -90,7 +90,7 @@ pub fn run(config: &LoadConfig, progress: &Progress) -> Result<Tally, LoadError>
     run_on(config, Values::of(config).as_ref(), progress)
 }
 
-/// The same, of values that earlier loads have left so.
+/// Runs a load as [`run`], with the lengths of `values` that earlier loads left.
 ///
 /// # Errors
 /// As [`run`].
@@ -104,13 +104,14 @@ pub fn run_on(
     let all = config.workload.operation_count.unwrap_or(u64::MAX);
     start(config, values, progress, |thread| {
         let requests = Requests::new(&config.workload, config.seed, thread, streams);
-        // The first threads take what does not divide; the client beside them has no number.
+        // The first threads take the remainder; the probe sends without a limit.
         let share = all / threads + u64::from(thread < all % threads);
         let left = if thread < threads { share } else { u64::MAX };
         Source::Mix { requests: Box::new(requests), left }
     })
 }
 
+/// Runs a load: one worker for each thread with the requests of `source`, and perhaps a probe.
 fn start(
     config: &LoadConfig,
     values: Option<&Values>,
@@ -145,7 +146,7 @@ fn start(
             scope.spawn(move || worker.run())
         });
         for thread in 0..threads {
-            // Dealt out like cards.
+            // An equal part of the connections that are left.
             let left = usize::try_from(threads - thread).unwrap_or(1);
             let mine = sockets.split_off(sockets.len() - sockets.len() / left);
             let pacer = pacer(config, thread, now);
@@ -157,7 +158,7 @@ fn start(
             .into_iter()
             .map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         let joined = joined.collect::<Vec<_>>();
-        // There is nothing to be beside any more.
+        // The probe ends with the workers.
         beside_shared.stop.store(true, Ordering::Relaxed);
         let probe = probe
             .map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
@@ -171,6 +172,7 @@ fn start(
     Ok(all)
 }
 
+/// Opens a connection; an error says the address.
 fn open(address: &Address) -> Result<Connection, LoadError> {
     Connection::open(address).map_err(|source| LoadError::Connect {
         address: match address {
@@ -181,6 +183,7 @@ fn open(address: &Address) -> Result<Connection, LoadError> {
     })
 }
 
+/// When thread number `thread` may send its requests, from `now` on.
 fn pacer(config: &LoadConfig, thread: u64, now: u64) -> Pacer {
     match config.pacing {
         Pacing::Closed => Pacer::Closed,

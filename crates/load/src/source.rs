@@ -1,15 +1,16 @@
 use workload::{Operation, Request, Requests};
 
-/// Where the requests of a worker come from.
+/// The source of a worker's requests.
 #[derive(Debug)]
 pub(crate) enum Source {
-    /// A mix, so many times.
+    /// Requests of a mix; `left` of them are still to be sent.
     Mix { requests: Box<Requests>, left: u64 },
-    /// Every `step`th record below `end`, once.
+    /// Inserts of every `step`th record below `end`.
     Fill { next: u64, step: u64, end: u64 },
 }
 
 impl Source {
+    /// The next request; `None` if there are no more.
     pub(crate) fn next_request(&mut self) -> Option<Request> {
         match self {
             Self::Mix { left: 0, .. } => None,
@@ -26,7 +27,7 @@ impl Source {
         }
     }
 
-    /// A record has been stored.
+    /// Notes that the insert of `record` has been answered.
     pub(crate) fn acknowledge(&mut self, record: u64) {
         if let Self::Mix { requests, .. } = self {
             requests.acknowledge(record);

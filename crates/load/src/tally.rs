@@ -1,20 +1,20 @@
 use measure::{Duration, Histogram};
 use workload::Operation;
 
-/// What became of the requests of one operation.
+/// The results of all requests of one operation.
 #[derive(Debug, Clone, Default)]
 pub struct OperationTally {
-    /// Times of those that were answered as asked, from when they were meant to be sent.
+    /// Times of successful requests, from when they were meant to be sent.
     pub latency: Histogram,
-    /// Records that were asked for and not there.
+    /// Requested records that the server does not have.
     pub missing_count: u64,
-    /// Requests that the server refused.
+    /// Requests that the server answered with an error.
     pub refused_count: u64,
-    /// Values that are not what was stored; only when checked.
+    /// Values that differ from what was stored; 0 if values are not checked.
     pub wrong_count: u64,
 }
 
-/// What became of all requests.
+/// The results of all requests.
 #[derive(Debug, Clone)]
 pub struct Tally {
     operations: [OperationTally; 5],
@@ -22,13 +22,13 @@ pub struct Tally {
     pub lost_count: u64,
     /// Connections that failed.
     pub failed_connections: u64,
-    /// The first thing that went wrong.
+    /// A description of the first error.
     pub first_trouble: Option<String>,
-    /// From the first request that counts to the last answer.
+    /// From the end of the warm-up to the last answer.
     pub elapsed: Duration,
-    /// Requests answered as asked in each second from the first that counts.
+    /// Successful requests in each second from the end of the warm-up on.
     pub seconds: Vec<u64>,
-    /// What the client beside the load felt, if there was one; in nothing else here.
+    /// The results of the probe, if there was one; no other field includes them.
     pub probe: Option<Box<Self>>,
 }
 
@@ -47,17 +47,18 @@ impl Tally {
         }
     }
 
-    /// Of one operation.
+    /// The results of one operation.
     #[must_use]
     pub const fn of(&self, operation: Operation) -> &OperationTally {
         &self.operations[operation.index()]
     }
 
+    /// The results of one operation, to be changed.
     pub(crate) const fn of_mut(&mut self, operation: Operation) -> &mut OperationTally {
         &mut self.operations[operation.index()]
     }
 
-    /// Counts an answer for its second, `after` the first request that counts.
+    /// Counts an answer that came `after` the end of the warm-up, in its second.
     pub(crate) fn answered(&mut self, after: Duration) {
         let second = usize::try_from(after.as_ns() / SECOND_NS).unwrap_or(usize::MAX);
         if second >= self.seconds.len() {
@@ -66,10 +67,12 @@ impl Tally {
         self.seconds[second] += 1;
     }
 
+    /// Keeps the description of an error if it is the first.
     pub(crate) fn trouble(&mut self, what: impl FnOnce() -> String) {
         self.first_trouble.get_or_insert_with(what);
     }
 
+    /// Adds the results of another worker.
     pub(crate) fn merge(&mut self, other: &Self) {
         for (mine, theirs) in self.operations.iter_mut().zip(&other.operations) {
             mine.latency.merge(&theirs.latency);
@@ -90,13 +93,13 @@ impl Tally {
         }
     }
 
-    /// Requests that were answered as asked.
+    /// How many requests succeeded.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.operations.iter().map(|operation| operation.latency.count()).sum()
     }
 
-    /// Requests answered as asked, per second.
+    /// Successful requests per second.
     #[must_use]
     pub fn throughput(&self) -> f64 {
         if self.elapsed.is_zero() {

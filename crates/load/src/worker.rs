@@ -1,4 +1,4 @@
-//! One thread of load: one owner, one loop.
+//! One thread of a load and its event loop.
 //!
 //! ```text
 //! wait -> replies | room to write | next arrival | tick -> tally, free slots -> issue, flush
@@ -21,12 +21,12 @@ use crate::protocol::{Command, Item, Reply};
 use crate::source::Source;
 use crate::tally::Tally;
 
-/// How often time-outs and the wish to stop are looked at, at least.
+/// Longest time between two checks of time-outs and of the flag to stop.
 const TICK_NS: u64 = 50_000_000;
-/// Closer arrivals are waited for without sleeping.
+/// The worker does not sleep if the next arrival is nearer than this.
 const SPIN_NS: u64 = 20_000;
 
-/// What whoever watches shares with the workers.
+/// The state that [`Progress`](crate::Progress) shares with the workers.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     pub(crate) answered: AtomicU64,
@@ -43,18 +43,18 @@ pub(crate) struct Worker<'a> {
     config: &'a LoadConfig,
     keys: Keys,
     shared: &'a Shared,
-    /// How long values are, where they grow.
+    /// The lengths of values; `None` if values do not grow.
     values: Option<&'a Values>,
     source: Source,
     pacer: Pacer,
     connections: Vec<Connection>,
-    /// Connections with room for one more request, as often as they have room.
+    /// Free slots: each connection once for each request that it has room for.
     slots: VecDeque<usize>,
-    /// Connections with something to write.
+    /// Connections with bytes in their output buffers.
     unflushed: Vec<usize>,
     on_their_way: usize,
     exhausted: bool,
-    /// When answers came last.
+    /// When a connection was last ready.
     answered_ns: u64,
     counted_from_ns: u64,
     until_ns: u64,
@@ -66,7 +66,7 @@ pub(crate) struct Worker<'a> {
 pub(crate) struct Window {
     /// Requests meant to be sent before this are not counted.
     pub(crate) counted_from_ns: u64,
-    /// None is sent after this.
+    /// No request is sent after this.
     pub(crate) until_ns: u64,
 }
 
@@ -78,7 +78,7 @@ impl<'a> Worker<'a> {
         connections: Vec<Connection>,
         window: Window,
     ) -> Self {
-        // One of each in turn: the first requests spread over all connections.
+        // Round robin: the first requests spread over all connections.
         let slots = (0..config.depth).flat_map(|_| 0..connections.len()).collect();
         Self {
             config,
@@ -99,7 +99,8 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Sends until the requests, the time or the patience run out, and waits for the answers.
+    /// Sends requests until there are no more, time is over or a stop is requested, then waits for
+    /// the outstanding answers.
     pub(crate) fn run(mut self) -> sys::Result<Tally> {
         let mut poll = Poll::new()?;
         for (index, connection) in self.connections.iter().enumerate() {
@@ -130,12 +131,14 @@ impl<'a> Worker<'a> {
         Ok(self.tally)
     }
 
+    /// Whether no request will be sent any more and none is outstanding, or all connections failed.
     fn is_over(&mut self, now: u64) -> bool {
         self.exhausted |= now >= self.until_ns || self.shared.stop.load(Ordering::Relaxed);
         (self.exhausted && self.on_their_way == 0)
             || self.connections.iter().all(|connection| connection.failed)
     }
 
+    /// How long to sleep at most; 0 to poll.
     fn patience(&self, now: u64) -> WallDuration {
         let next_ns = match &self.pacer {
             Pacer::Open(arrivals) if !self.exhausted && !self.slots.is_empty() => {
@@ -144,13 +147,13 @@ impl<'a> Worker<'a> {
             _ => u64::MAX,
         };
         let wait = next_ns.min(self.until_ns.max(now + 1)).saturating_sub(now).min(TICK_NS);
-        // A server is spared waking a client that has not gone to sleep.
+        // The server need not wake a client that polls.
         let answer_is_near =
             self.on_their_way > 0 && now - self.answered_ns < self.config.busy_poll.as_ns();
         WallDuration::from_nanos(if wait < SPIN_NS || answer_is_near { 0 } else { wait })
     }
 
-    /// Gives every free slot a request, if there is one to be sent now.
+    /// Sends requests that are due at `now`, as long as there are free slots.
     fn issue(&mut self, now: u64) {
         while !self.exhausted && now < self.until_ns {
             let meant_ns = match &self.pacer {
@@ -179,6 +182,7 @@ impl<'a> Worker<'a> {
         }
     }
 
+    /// Encodes the command of a request into the output buffer of the connection `slot`.
     fn send(&mut self, slot: usize, sent: Sent) {
         let connection = &mut self.connections[slot];
         if connection.out().is_empty() {
@@ -188,6 +192,7 @@ impl<'a> Worker<'a> {
         connection.sent.push_back(sent);
     }
 
+    /// Writes the output buffers of all connections that have bytes in them.
     fn flush(&mut self, poll: &Poll) {
         while let Some(slot) = self.unflushed.pop() {
             if let Err(error) = self.connections[slot].flush() {
@@ -196,7 +201,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    // All there is: it is said once that there is something.
+    // Reads all that a ready connection has: the poll reports readiness only once (edge-triggered).
     fn answer(&mut self, event: Ready, poll: &Poll) {
         let slot = usize::try_from(event.token).unwrap_or(0);
         if self.connections[slot].failed {
@@ -217,7 +222,7 @@ impl<'a> Worker<'a> {
             if !self.take_replies(slot, now, poll) {
                 return;
             }
-            // At once: the server has something to do while the other connections are read.
+            // At once, so that the server has work while this thread reads the other connections.
             self.issue(now);
             self.flush(poll);
             if !more {
@@ -226,7 +231,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Takes every complete reply; false if the connection failed.
+    /// Decodes and counts every complete reply of a connection. Returns false if it failed.
     fn take_replies(&mut self, slot: usize, now: u64, poll: &Poll) -> bool {
         let config = self.config;
         let (keys, length) = (self.keys, config.workload.value_bytes);
@@ -273,6 +278,7 @@ impl<'a> Worker<'a> {
         }
     }
 
+    /// Ends a request with its reply: counts it, or sends the write of a read-modify-write.
     fn complete(&mut self, slot: usize, sent: Sent, reply: Reply, now: u64) {
         let Request { operation, record, version, .. } = sent.request;
         let is_half =
@@ -311,6 +317,7 @@ impl<'a> Worker<'a> {
         self.tally.elapsed = elapsed;
     }
 
+    /// Marks a connection as failed and its outstanding requests as lost.
     fn fail(&mut self, slot: usize, why: impl FnOnce() -> String, poll: &Poll) {
         let connection = &mut self.connections[slot];
         poll.remove(connection);
@@ -322,6 +329,7 @@ impl<'a> Worker<'a> {
         self.tally.trouble(|| format!("connection failed: {}", why()));
     }
 
+    /// Fails connections whose oldest request has exceeded the timeout.
     fn give_up_on_late(&mut self, now: u64) {
         let limit = self.config.timeout.as_ns();
         let late = |connection: &Connection| {
@@ -337,12 +345,14 @@ impl<'a> Worker<'a> {
         }
     }
 
+    /// Counts all outstanding requests as lost.
     fn give_up_on_all(&mut self) {
         let unanswered: usize =
             self.connections.iter().map(|connection| connection.sent.len()).sum();
         self.tally.lost_count += unanswered as u64;
     }
 
+    /// The first command of a request; a read-modify-write has a second one.
     fn first_command(&self, request: Request) -> Command {
         let Request { operation, record, count, version } = request;
         let bytes = self.config.workload.value_bytes;

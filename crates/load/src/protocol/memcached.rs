@@ -6,6 +6,7 @@ use super::message::{Command, Item, Protocol, ProtocolError, Reply, VALUE_MAX, d
 
 const TEXT: Protocol = Protocol::Memcached;
 
+/// Appends `command` to `out`.
 pub(super) fn encode(out: &mut Vec<u8>, command: Command, keys: Keys) {
     match command {
         Command::Get { first, count } => {
@@ -27,6 +28,7 @@ pub(super) fn encode(out: &mut Vec<u8>, command: Command, keys: Keys) {
     }
 }
 
+/// Decodes the reply to `command`, as [`Protocol::decode`].
 pub(super) fn decode(
     input: &[u8],
     command: Command,
@@ -34,7 +36,7 @@ pub(super) fn decode(
     each: &mut impl FnMut(Item<'_>),
 ) -> Result<Option<(usize, Reply)>, ProtocolError> {
     let mut at = 0;
-    // Values come in the order they were asked for; those that are missing are passed over.
+    // Values come in the order of the requested keys; the server leaves out missing ones.
     let (mut record, end) = match command {
         Command::Get { first, count } => (first, first + u64::from(count)),
         Command::Set { .. } | Command::Append { .. } => (0, 0),
@@ -80,6 +82,7 @@ pub(super) fn decode(
     }
 }
 
+/// The text of an error line; `None` if `head` is no error.
 fn refusal(head: &[u8]) -> Option<String> {
     let is_error = head == b"ERROR"
         || head.starts_with(b"CLIENT_ERROR ")
@@ -88,7 +91,7 @@ fn refusal(head: &[u8]) -> Option<String> {
     is_error.then(|| String::from_utf8_lossy(head).into_owned())
 }
 
-// `VALUE key flags bytes`, perhaps with a fifth word.
+// Key and length of a line `VALUE key flags bytes`, perhaps with a fifth word.
 fn value_line(head: &[u8]) -> Result<(&[u8], usize), ProtocolError> {
     let mut words = head.split(|&byte| byte == b' ');
     let (word, key, _flags, length) = (words.next(), words.next(), words.next(), words.next());

@@ -1,6 +1,6 @@
-//! What both protocols say, and how their lines end.
+//! Commands and replies of both protocols, and the parsing of lines.
 
-/// What a server understands.
+/// A protocol of key-value stores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
     /// The Redis serialization protocol, version 2.
@@ -9,36 +9,36 @@ pub enum Protocol {
     Memcached,
 }
 
-/// What goes over the wire for a request.
+/// A command that is sent for a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Command {
     /// Read `count` records from `first` on.
     Get { first: u64, count: u32 },
     /// Store a version of a record.
     Set { record: u64, version: u64, bytes: usize },
-    /// Have a record end with a value of this version, too.
+    /// Append a value of a version to that of a record.
     Append { record: u64, version: u64, bytes: usize },
 }
 
-/// What a server said of one record.
+/// The part of a reply that is about one record.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Item<'a> {
-    /// Record number `.0` holds this.
+    /// Record number `.0` has the value `.1`.
     Value(u64, &'a [u8]),
-    /// There is no such record.
+    /// The server has no such record.
     Missing,
 }
 
 /// How a command ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reply {
-    /// As asked.
+    /// The command was executed.
     Done,
-    /// The server would not.
+    /// The server answered with this error.
     Refused(String),
 }
 
-/// The server said what the protocol does not allow; the connection is of no use any more.
+/// The server violated the protocol; the connection cannot be used any more.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the server does not speak {protocol}: expected {wanted}, got {found:?}")]
 pub struct ProtocolError {
@@ -47,9 +47,9 @@ pub struct ProtocolError {
     found: String,
 }
 
-/// Longest line that is not a value.
+/// Longest line, in bytes; values are no lines.
 pub(super) const LINE_MAX: usize = 64 << 10;
-/// Longest value; Redis allows no more.
+/// Longest value, in bytes, which is Redis' limit.
 pub(super) const VALUE_MAX: usize = 512 << 20;
 
 impl Protocol {
@@ -62,13 +62,15 @@ impl Protocol {
         }
     }
 
+    /// The error that the server sent `found` where `wanted` was expected.
     pub(super) fn violated(self, wanted: &'static str, found: &[u8]) -> ProtocolError {
         let found = String::from_utf8_lossy(&found[..found.len().min(40)]).into_owned();
         ProtocolError { protocol: self.name(), wanted, found }
     }
 }
 
-/// The line at the beginning of `input` without its end, and where the next begins.
+/// The first line of `input` without its line end, and the offset of the next line; `None` if it is
+/// incomplete. The error is the beginning of a line that is too long.
 pub(super) fn line(input: &[u8]) -> Result<Option<(&[u8], usize)>, &[u8]> {
     let window = &input[..input.len().min(LINE_MAX)];
     match window.iter().position(|&byte| byte == b'\n') {
@@ -81,7 +83,7 @@ pub(super) fn line(input: &[u8]) -> Result<Option<(&[u8], usize)>, &[u8]> {
     }
 }
 
-/// A decimal number and nothing else.
+/// The number that `text` is in decimal; `None` if it has anything but digits.
 pub(super) fn decimal(text: &[u8]) -> Option<usize> {
     let number = std::str::from_utf8(text).ok()?;
     let digits = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());

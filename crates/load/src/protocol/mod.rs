@@ -1,7 +1,7 @@
-//! Bytes to replies and back.
+//! Encodes commands and decodes replies.
 //!
-//! Written here, because a client library has sockets and waits of its own, and when a request is
-//! sent and answered is what is measured.
+//! Written here, because a client library has sockets and waits of its own, and a load measures
+//! when a request is sent and answered.
 
 mod memcached;
 mod message;
@@ -13,7 +13,7 @@ pub(crate) use message::{Command, Item, Reply};
 pub use message::{Protocol, ProtocolError};
 
 impl Protocol {
-    /// Appends a command.
+    /// Appends `command` to `out`.
     pub(crate) fn encode(self, out: &mut Vec<u8>, command: Command, keys: Keys) {
         match self {
             Self::Resp => resp::encode(out, command, keys),
@@ -21,9 +21,9 @@ impl Protocol {
         }
     }
 
-    /// Reads the reply to `command` from the beginning of `input` and says to `each` what is in it.
-    /// Answers how many bytes it had, or nothing if it has not arrived completely; `each` may
-    /// then have been told a part, and will be told again.
+    /// Decodes the reply to `command` at the beginning of `input` and calls `each` for every record
+    /// in it. Returns its length and result, or `None` if the reply is incomplete; `each` may then
+    /// have been called for a part and will be called for that again.
     pub(crate) fn decode(
         self,
         input: &[u8],

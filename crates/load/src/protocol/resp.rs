@@ -6,6 +6,7 @@ use super::message::{Command, Item, Protocol, ProtocolError, Reply, VALUE_MAX, d
 
 const RESP: Protocol = Protocol::Resp;
 
+/// Appends `command` to `out`.
 pub(super) fn encode(out: &mut Vec<u8>, command: Command, keys: Keys) {
     match command {
         Command::Get { first, count: 1 } => {
@@ -31,12 +32,14 @@ pub(super) fn encode(out: &mut Vec<u8>, command: Command, keys: Keys) {
     }
 }
 
+/// Appends the key of `record` as a bulk string.
 fn bulk_key(out: &mut Vec<u8>, record: u64, keys: Keys) {
     bulk_length(out, keys.length(record));
     keys.write(out, record);
     out.extend_from_slice(b"\r\n");
 }
 
+/// Appends the head of a bulk string of `length` bytes.
 fn bulk_length(out: &mut Vec<u8>, length: usize) {
     out.push(b'$');
     write_decimal(out, length as u64);
@@ -45,6 +48,7 @@ fn bulk_length(out: &mut Vec<u8>, length: usize) {
 
 type Decoded = Result<Option<(usize, Reply)>, ProtocolError>;
 
+/// Decodes the reply to `command`, as [`Protocol::decode`].
 pub(super) fn decode(input: &[u8], command: Command, each: &mut impl FnMut(Item<'_>)) -> Decoded {
     let Some((head, body)) = line(input).map_err(|found| RESP.violated("a line", found))? else {
         return Ok(None);
@@ -56,7 +60,7 @@ pub(super) fn decode(input: &[u8], command: Command, each: &mut impl FnMut(Item<
     match command {
         Command::Set { .. } if head == b"+OK" => Ok(Some((body, Reply::Done))),
         Command::Set { .. } => Err(RESP.violated("+OK", head)),
-        // Redis says how long the value is now. A server that merges does not know.
+        // Redis returns the new length of the value; a server that merges later returns +OK.
         Command::Append { .. } if head == b"+OK" => Ok(Some((body, Reply::Done))),
         Command::Append { .. } => match head.strip_prefix(b":").and_then(decimal) {
             Some(_) => Ok(Some((body, Reply::Done))),
@@ -82,7 +86,8 @@ pub(super) fn decode(input: &[u8], command: Command, each: &mut impl FnMut(Item<
     }
 }
 
-// One bulk string from `at` on; answers where the next begins.
+// Decodes the bulk string at `at`, the value of `record`. Returns the offset of the next one, or
+// `None` if this one is incomplete.
 fn bulk(
     input: &[u8],
     at: usize,
