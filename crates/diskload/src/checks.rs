@@ -1,29 +1,30 @@
-//! What reads have brought, of those whose bytes are known.
+//! The results of reads whose bytes are verified.
 
 use super::stamp::Wrong;
 
-/// See the module's description.
+/// Counts of verified reads, by their results.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Checks {
-    /// Reads whose bytes were compared with what they had to be.
+    /// Reads whose bytes were verified.
     pub checked_count: u64,
-    /// Reads that brought what had never been written, or nothing where something had been.
+    /// Reads that returned a block without a stamp of this load from a place that was written.
     pub lost_count: u64,
-    /// Reads that brought what belongs elsewhere.
+    /// Reads that returned a block of another place.
     pub misdirected_count: u64,
-    /// Reads that brought parts of several writes.
+    /// Reads that returned parts of several writes.
     pub torn_count: u64,
-    /// Reads that brought an older write.
+    /// Reads that returned an older write.
     pub stale_count: u64,
 }
 
 impl Checks {
-    /// Reads that brought the wrong bytes.
+    /// Reads that returned wrong bytes.
     #[must_use]
     pub const fn wrong_count(&self) -> u64 {
         self.lost_count + self.misdirected_count + self.torn_count + self.stale_count
     }
 
+    /// Counts a wrong read.
     pub(super) const fn add(&mut self, wrong: Wrong) {
         let count = match wrong {
             Wrong::Lost => &mut self.lost_count,
@@ -34,6 +35,7 @@ impl Checks {
         *count += 1;
     }
 
+    /// Adds the counts of another job.
     pub(super) const fn merge(&mut self, other: &Self) {
         self.checked_count += other.checked_count;
         self.lost_count += other.lost_count;

@@ -1,97 +1,97 @@
-//! What a load consists of.
+//! The configuration of a load.
 
 use measure::Duration;
 use workload::Spacing;
 
-/// Where the next request goes.
+/// The offset of the next request.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Order {
-    /// Anywhere.
+    /// Uniformly random.
     Random,
-    /// Anywhere, but to some places more often than to others: the i-th most often with a
-    /// probability proportional to i to the power of minus this, which is above 0 and not 1.
+    /// Random with a Zipf distribution: the i-th most frequent place has a probability proportional
+    /// to i to the power of minus this skew, which is above 0 and not 1.
     Zipf(f64),
-    /// After the one before.
+    /// Directly after the request before.
     Sequential,
 }
 
 /// When the next request is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
-    /// When one has ended.
+    /// A closed loop: when one has ended.
     Closed,
-    /// At its time, of so many on average; a request that is late began at its time.
+    /// An open loop: at its arrival; the latency of a late request counts from its arrival on.
     Open {
-        /// Time between two of a job.
+        /// Mean time between two requests of a job.
         mean: Duration,
-        /// How they follow one another.
+        /// Whether arrivals are even or Poisson.
         spacing: Spacing,
     },
 }
 
-/// A pause of a job, after so many requests have ended and none is under way.
+/// A pause of a job, each time after a number of requests and when none is outstanding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Think {
-    /// How long.
+    /// Length of the pause.
     pub time: Duration,
-    /// After how many.
+    /// Requests between two pauses.
     pub requests: u32,
 }
 
-/// See the module's description.
+/// The configuration of a load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LoadConfig {
-    /// Where requests go.
+    /// The offsets of requests.
     pub order: Order,
-    /// How many of 100 read; the others write, or give room back.
+    /// How many of 100 requests read; the others write or trim.
     pub read_percent: u8,
-    /// See `read_percent`.
+    /// Whether the others trim.
     pub trims: bool,
     /// Bytes of a request: whole blocks of the device.
     pub request_bytes: u32,
-    /// From where on, and how much of the device is used; whole requests.
+    /// First byte and length of the part of the device that is used; whole requests.
     pub region: [u64; 2],
-    /// Requests under way in each job: 1 to 4095.
+    /// Outstanding requests of each job: 1 to 4095.
     pub depth: u16,
     /// Threads: 1 to 64.
     pub jobs: u16,
     /// When requests are made.
     pub pace: Pace,
-    /// When none are.
+    /// Pauses of a job; `None` for none.
     pub think: Option<Think>,
-    /// How long nothing is asked at the beginning.
+    /// How long to wait before the first request.
     pub delay: Duration,
-    /// How long requests are made before any is counted, and while they are.
+    /// How long requests are made before counting begins.
     pub ramp: Duration,
-    /// See `ramp`; for ever if `None`.
+    /// How long requests are counted; without end if `None`.
     pub runtime: Option<Duration>,
-    /// How many requests a job makes; as many as fit in time if `None`.
+    /// How many requests a job makes; without limit if `None`.
     pub request_count: Option<u64>,
-    /// How long to try to find a way again that was lost; not at all if zero.
+    /// How long to try to reconnect after a lost connection; zero for not at all.
     pub reconnect: Duration,
-    /// How long a job looks for answers before it sleeps.
+    /// How long a job polls for answers before it sleeps.
     pub busy_poll: Duration,
-    /// Writes end when they are on the medium.
+    /// Whether a write ends only when it is on the medium (FUA).
     pub forced: bool,
-    /// Each job flushes after so many writes have ended; never if `None`. A flush is no request
-    /// that is counted, and makes the next wait. A load that flushes and verifies expects of a
-    /// device that was opened anew what it has promised, and else what it has answered.
+    /// Each job flushes after this many writes have ended; never if `None`. A flush does not count
+    /// as a request. A load that flushes and verifies expects of a reopened device only what a
+    /// flush or forced write has made durable, otherwise every answered write.
     pub flush_every: Option<u32>,
-    /// Blocks say where and when they were written, and are checked when they are read.
+    /// Whether blocks are stamped with their place and write, and verified when they are read.
     pub verifies: bool,
-    /// In the end every place that was written to is read, which is neither timed nor counted; not
-    /// if it is told to stop.
+    /// Whether the load ends with a read of every place that it wrote, which is neither timed nor
+    /// counted; not after a stop.
     pub reads_back: bool,
-    /// Keeps [`Tally::times`](super::Tally).
+    /// Whether to fill in [`Tally::times`](super::Tally).
     pub traces: bool,
-    /// Unlike that of any other load: tells its blocks from those that were there.
+    /// Unique to this load: distinguishes its blocks from older ones on the device.
     pub nonce: u64,
-    /// Of every draw.
+    /// Seed of all random numbers.
     pub seed: u64,
 }
 
 impl LoadConfig {
-    /// Reads of 4 KiB anywhere in so many bytes, one at a time, until it is stopped.
+    /// A load of random 4 KiB reads in `device_bytes` bytes, one at a time, without end.
     #[must_use]
     pub fn reads(device_bytes: u64) -> Self {
         Self {

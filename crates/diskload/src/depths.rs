@@ -1,34 +1,36 @@
-//! How many requests are under way, are handed over together and end together.
+//! How many requests are outstanding, are submitted together and end together.
 
-/// Counts by powers of two; the last count of each is all from 64 on.
+/// Counts by powers of two; the last count of each includes all larger numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Depths {
-    /// Requests by how many were under way when they had been made: 1, 2 to 3, ..., 32 to 63.
+    /// Requests by how many were outstanding with them: 1, 2 to 3, ..., 32 to 63, 64 and more.
     pub level: [u64; 7],
-    /// Times that requests were handed over by how many they were: none, 1 to 4, 5 to 8, ..., 33 to
-    /// 64.
+    /// Submissions by their numbers of requests: none, 1 to 4, 5 to 8, ..., 33 to 64, 65 and more.
     pub submitted: [u64; 7],
-    /// Times that requests ended by how many they were, likewise.
+    /// Completions by their numbers of requests, in the same classes as `submitted`.
     pub completed: [u64; 7],
 }
 
 const LAST: usize = 6;
 
 impl Depths {
+    /// Counts a request that was made with `under_way` outstanding, itself included.
     pub(super) fn add_level(&mut self, under_way: usize) {
         let place = under_way.max(1).ilog2() as usize;
         self.level[place.min(LAST)] += 1;
     }
 
+    /// Counts a submission of `count` requests.
     pub(super) fn add_submitted(&mut self, count: usize) {
         self.submitted[place(count)] += 1;
     }
 
+    /// Counts a completion of `count` requests.
     pub(super) fn add_completed(&mut self, count: usize) {
         self.completed[place(count)] += 1;
     }
 
-    /// Counts what another has counted.
+    /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
         let pairs = [
             (&mut self.level, &other.level),
@@ -41,6 +43,7 @@ impl Depths {
     }
 }
 
+/// The class of `count` in `submitted` and `completed`.
 fn place(count: usize) -> usize {
     let place = match count {
         0 => 0,

@@ -1,4 +1,4 @@
-//! What is loaded, and why it could not be.
+//! The device under load, and errors.
 
 use std::sync::Arc;
 
@@ -6,30 +6,30 @@ use backend::{Backend, Geometry};
 use host::initiator::LogicalUnit;
 use host::{Controller, HostError};
 
-/// What is loaded.
+/// The device under load.
 #[derive(Clone)]
 pub enum Device {
     /// A device of this process.
     Local(Arc<dyn Backend>),
-    /// A namespace of a target.
+    /// A namespace of an NVMe/TCP target.
     Remote(Arc<Controller>),
-    /// A logical unit of a target.
+    /// A logical unit of an iSCSI target.
     Iscsi(Arc<LogicalUnit>),
 }
 
-/// Why there was no load, or no more of it.
+/// Why a load could not begin or had to end.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The target cannot be reached.
     #[error(transparent)]
     Host(#[from] HostError),
-    /// The kernel refused something.
+    /// A system call failed.
     #[error(transparent)]
     System(#[from] sys::Error),
 }
 
 impl Device {
-    /// How large it is.
+    /// The size and block size of the device.
     #[must_use]
     pub fn geometry(&self) -> Geometry {
         match self {
@@ -39,7 +39,7 @@ impl Device {
         }
     }
 
-    /// Bytes that a request may move.
+    /// Most bytes of one request.
     #[must_use]
     pub fn request_bytes_max(&self) -> u32 {
         match self {

@@ -1,13 +1,13 @@
-//! The load generator: reads and writes of any device, and how long each took.
+//! The load generator: reads and writes any device and measures latencies.
 //!
 //! ```text
 //! Pattern ─► request ─► Way (this process, or over the network) ─► Ended ─► Tally
 //!    └────────── Stamps say what a block must hold ──────────────────┘
 //! ```
 //!
-//! A job is a thread with a ring, a queue and requests of its own. It asks a backend of this
-//! process, or a host's queue. A request whose connection was lost may or may not have been done: a
-//! block may then hold any write from the last answered one on (`stamp`).
+//! A job is a thread with a ring, a queue and requests of its own. It sends requests to a backend
+//! of this process or to a queue of a host. A request whose connection was lost may or may not have
+//! been executed: a block may then hold any write from the last answered one on (`stamp`).
 
 mod checks;
 mod config;
@@ -38,10 +38,10 @@ use under_way::Made;
 use way::Way;
 use worker::{FIRST_PAUSE, LAST_PAUSE, Worker};
 
-/// Loads a device until its time is over, its requests are made, or it is told to stop.
+/// Runs a load until its time is over, all its requests are made, or `progress` is stopped.
 ///
 /// # Errors
-/// When a job cannot begin; then the others, and whatever else shows its progress there, stop.
+/// When a job fails; the other jobs, and every other load with the same `progress`, then stop.
 pub fn run(config: &LoadConfig, device: &Device, progress: &Progress) -> Result<Tally, LoadError> {
     let tallies: Vec<Result<Tally, LoadError>> = std::thread::scope(|scope| {
         let jobs: Vec<_> = (0..config.jobs)
@@ -65,6 +65,7 @@ pub fn run(config: &LoadConfig, device: &Device, progress: &Progress) -> Result<
     Ok(all)
 }
 
+/// Runs one job.
 fn work(
     config: &LoadConfig,
     device: &Device,
@@ -75,7 +76,7 @@ fn work(
     Worker::new(config, device.geometry(), way, job, progress)?.run()
 }
 
-// A way for a job. A target that goes away before that is looked for like one that goes later.
+// Connects a job to the device. Retries for `reconnect` if the target cannot be reached.
 fn begin(
     config: &LoadConfig,
     device: &Device,
@@ -95,7 +96,7 @@ fn begin(
         }
         progress.pause(backoff.pause());
         if let Device::Remote(controller) = device {
-            // Unless another job has done so; what fails fails again above.
+            // Reconnects, unless another job has; an error shows again in `Way::open` above.
             let _again = controller.renew(generation);
         }
     }

@@ -7,13 +7,13 @@ use workload::Arrivals;
 
 use super::config::{LoadConfig, Pace, Think};
 
-/// See the module's description.
+/// The schedule of one job's requests.
 #[derive(Debug)]
 pub(super) struct Pacing {
-    /// Nothing is made before.
+    /// No request is made before this time.
     from_ns: u64,
     arrivals: Option<Arrivals>,
-    /// Times of requests that should have been made.
+    /// Arrival times of requests that are due and have not been made.
     late: VecDeque<u64>,
     think: Option<Think>,
     /// Requests since the last pause.
@@ -42,12 +42,12 @@ impl Pacing {
         }
     }
 
-    /// Whether all have been made.
+    /// Whether all requests have been made.
     pub(super) const fn is_done(&self) -> bool {
         self.made >= self.most
     }
 
-    /// Notes what has arrived.
+    /// Notes arrivals up to `now_ns`.
     pub(super) fn arrive(&mut self, now_ns: u64) {
         if let Some(arrivals) = &mut self.arrivals {
             while arrivals.peek().as_ns() <= now_ns {
@@ -56,7 +56,8 @@ impl Pacing {
         }
     }
 
-    /// When the next request began, if one is to be made now; so many are under way.
+    /// The start time of the next request if one is due now, else `None`. `under_way`: how many are
+    /// outstanding.
     pub(super) fn next(&mut self, now_ns: u64, under_way: usize) -> Option<u64> {
         if now_ns < self.from_ns || self.is_done() || self.pauses(now_ns, under_way) {
             return None;
@@ -70,7 +71,7 @@ impl Pacing {
         Some(began_ns)
     }
 
-    // A pause begins when as many have ended as are between two of them.
+    // Whether the job pauses. A pause begins when all requests made since the last one have ended.
     fn pauses(&mut self, now_ns: u64, under_way: usize) -> bool {
         let Some(think) = self.think else { return false };
         if self.since_pause < u64::from(think.requests) {
@@ -83,7 +84,7 @@ impl Pacing {
         true
     }
 
-    /// The one that [`Pacing::next`] gave could not be made: it is the next again.
+    /// Puts back a request that [`Pacing::next`] returned and that could not be made.
     pub(super) fn put_back(&mut self, began_ns: u64) {
         self.made -= 1;
         self.since_pause -= 1;
@@ -92,15 +93,16 @@ impl Pacing {
         }
     }
 
-    /// When there may be one to make that there is not at this time, whatever ends.
+    /// The earliest time at which a request becomes due without another one ending; `None` if that
+    /// depends only on requests that end.
     pub(super) fn deadline_ns(&self, now_ns: u64) -> Option<u64> {
         let arrival = self.arrivals.as_ref().map(|arrivals| arrivals.peek().as_ns());
         let start = (self.from_ns > now_ns).then_some(self.from_ns);
         arrival.into_iter().chain(start).max()
     }
 
-    /// Requests that were to be made before this time and are late for ever. Those that a count
-    /// does not allow were not to be made.
+    /// How many requests arrived before `until_ns` and were never made; at most as many as the
+    /// request count still allowed.
     pub(super) fn unmade(&mut self, until_ns: u64) -> u64 {
         let Some(arrivals) = &mut self.arrivals else { return 0 };
         let mut count = self.late.len() as u64;

@@ -1,4 +1,4 @@
-//! Where requests go, and what they do there.
+//! Chooses the operation and the offset of each request.
 
 use workload::{Draw, Zipf, fnv64};
 
@@ -6,14 +6,14 @@ use backend::{Operation, Request};
 
 use super::config::{LoadConfig, Order};
 
-/// See the module's description.
+/// The requests of one job.
 pub(super) struct Pattern {
     course: Course,
     read_percent: u64,
-    /// What those do that do not read.
+    /// The operation of requests that do not read.
     other: Operation,
     bytes: u64,
-    /// First byte of this job's region, and requests that fit in it.
+    /// First byte of this job's region, and how many requests fit in it.
     base: u64,
     places: u64,
     draw: Draw,
@@ -26,7 +26,8 @@ enum Course {
 }
 
 impl Pattern {
-    /// Of a job: in a part of the region to itself if what is written is checked or comes in order.
+    /// The pattern of a job. It has a part of the region for itself if requests are sequential or
+    /// verified.
     pub(super) fn new(config: &LoadConfig, job: u16) -> Self {
         let bytes = u64::from(config.request_bytes);
         let [base, length] = config.region;
@@ -59,11 +60,11 @@ impl Pattern {
         }
     }
 
-    /// What is asked next.
+    /// The next request.
     pub(super) fn next(&mut self) -> Request {
         let place = match &mut self.course {
             Course::Random => self.draw.below(self.places),
-            // Scattered, so that what is asked for often does not lie side by side.
+            // Scattered, so that frequent places are not neighbours.
             Course::Zipf(zipf) => fnv64(zipf.next(&mut self.draw)) % self.places,
             Course::Sequential { next } => {
                 let place = *next;

@@ -1,9 +1,9 @@
-//! How far a load is.
+//! The progress of a load.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// Shows how far a load is, and ends it, from another thread.
+/// Lets another thread watch a load and stop it.
 #[derive(Debug, Default)]
 pub struct Progress {
     pub(crate) ended: AtomicU64,
@@ -13,25 +13,26 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Requests that have ended.
+    /// How many requests have ended.
     #[must_use]
     pub fn ended(&self) -> u64 {
         self.ended.load(Ordering::Relaxed)
     }
 
-    /// No further request is made.
+    /// Has the load make no further requests.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
         let _guard = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
         self.stopped.notify_all();
     }
 
-    /// Waits so long, or until it has stopped.
+    /// Waits for `time`, or until the load is stopped.
     pub(crate) fn pause(&self, time: std::time::Duration) {
         let guard = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
         let _woken = self.stopped.wait_timeout_while(guard, time, |()| !self.has_stopped());
     }
 
+    /// Whether the load has been told to stop.
     pub(crate) fn has_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }

@@ -1,60 +1,60 @@
-//! What every block says of itself, and what it may say when it is read.
+//! Stamps on blocks that are written, and their verification on reads.
 //!
-//! A block begins with a number that marks it, the place it was written to, which write it was, and
-//! a check of the whole; the rest is drawn from those. So what is read tells apart: never written,
-//! written elsewhere, an older write, parts of two writes.
+//! A block begins with a mark, its offset, the number of the write, and a hash of offset, number
+//! and nonce; the rest follows from that hash. So a read can distinguish a block that was never
+//! written, that belongs elsewhere, that is an older write, or that has parts of two writes.
 //!
 //! Invariants:
-//! - What was on the device before is never wrong: of a place that was not written to, only a block
-//!   that was written for another says anything.
-//! - Writes that were begun after the last that was answered may or may not have been done: any of
-//!   them is right until it is seen which, or the place is written again.
-//! - A write is promised when it was forced, or a flush that began after its answer has ended well.
-//!   When the device has been opened anew, whatever was not promised may be gone.
+//! - What was on the device before is never wrong: at a place that was not written, only a block of
+//!   this load that belongs elsewhere is an error.
+//! - Writes that began after the last answered one may or may not have been executed: a read may
+//!   return any of them, until one read shows which, or the place is written again.
+//! - A write is promised if it was forced, or if a flush that began after its answer has succeeded.
+//!   A device that was reopened may have lost every write that was not promised.
 
 use std::collections::HashMap;
 
 use workload::fnv64;
 
-/// Marks a block that was written here.
+/// The first eight bytes of a stamped block.
 const MARK: u64 = 0x6166_6172_5f73_7461;
 const HEADER_BYTES: usize = 32;
 
 /// What is wrong with a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wrong {
-    /// It says that it was never written, or says nothing.
+    /// It has no stamp of this load although a write of its place was answered.
     Lost,
-    /// It says that it belongs elsewhere.
+    /// It has the stamp of another place.
     Misdirected,
     /// Its parts do not belong together.
     Torn,
-    /// It is an older write than the last that was answered.
+    /// It is an older write than the last answered one.
     Stale,
 }
 
-/// Writes of one place.
+/// The writes of one place, numbered from 1.
 #[derive(Debug, Clone, Copy, Default)]
 struct Known {
-    /// The last that was answered, or was seen, from 1; 0 for none.
+    /// The last write that was answered or read; 0 for none.
     done: u32,
-    /// The last that was begun.
+    /// The last write that was begun.
     begun: u32,
-    /// The last that is on the medium for certain.
+    /// The last write that is durable.
     promised: u32,
-    /// Requests under way there.
+    /// Whether a request is outstanding there.
     busy: bool,
 }
 
-/// See the module's description.
+/// The writes of all places of a job.
 #[derive(Default)]
 pub(super) struct Stamps {
     block_bytes: usize,
     nonce: u64,
     places: HashMap<u64, Known>,
-    /// Writes that were answered and are not promised: where, and which.
+    /// Writes that were answered and are not promised: offset and number.
     answered: Vec<(u64, u32)>,
-    /// Those that the flush under way promises.
+    /// The writes that the outstanding flush will promise.
     flushing: Vec<(u64, u32)>,
 }
 
@@ -63,13 +63,13 @@ impl Stamps {
         Self { block_bytes: block_bytes as usize, nonce, ..Self::default() }
     }
 
-    /// Takes a place for a request; false if one is under way there.
+    /// Reserves a place for a request. Returns false if one is outstanding there.
     pub(super) fn take(&mut self, offset: u64) -> bool {
         let known = self.places.entry(offset).or_default();
         !std::mem::replace(&mut known.busy, true)
     }
 
-    /// Fills what is to be written there next.
+    /// Fills `data` with the next write of the place at `offset`.
     pub(super) fn write(&mut self, offset: u64, data: &mut [u8]) {
         let known = self.places.entry(offset).or_default();
         known.begun += 1;
@@ -81,7 +81,8 @@ impl Stamps {
         }
     }
 
-    /// A write there has ended; whether it was done for certain, and is on the medium.
+    /// Notes that a write at `offset` has ended. `is_done`: it succeeded; `is_forced`: it is
+    /// durable, too.
     pub(super) fn written(&mut self, offset: u64, is_done: bool, is_forced: bool) {
         let known = self.places.entry(offset).or_default();
         known.busy = false;
@@ -95,12 +96,12 @@ impl Stamps {
         }
     }
 
-    /// A flush begins: it promises what has been answered.
+    /// Notes that a flush begins, which will promise all writes that have been answered.
     pub(super) fn flush(&mut self) {
         self.flushing.append(&mut self.answered);
     }
 
-    /// The flush has ended; whether well.
+    /// Notes that the flush has ended, and whether it succeeded.
     pub(super) fn flushed(&mut self, is_done: bool) {
         if !is_done {
             self.answered.append(&mut self.flushing);
@@ -111,7 +112,7 @@ impl Stamps {
         }
     }
 
-    /// The device has been opened anew: it has what it promised, and perhaps more.
+    /// Notes that the device was reopened: it has the promised writes and perhaps later ones.
     pub(super) fn reopened(&mut self) {
         for known in self.places.values_mut() {
             known.done = known.promised;
@@ -120,7 +121,8 @@ impl Stamps {
         self.flushing.clear();
     }
 
-    /// A read there has ended, with this; what is wrong with the first block that is.
+    /// Notes that a read at `offset` has ended and verifies its data (`None`: it failed). The error
+    /// is that of the first wrong block.
     pub(super) fn read(&mut self, offset: u64, data: Option<&[u8]>) -> Result<(), Wrong> {
         let known = self.places.entry(offset).or_default();
         known.busy = false;
@@ -136,15 +138,15 @@ impl Stamps {
             }
             oldest = oldest.min(number);
         }
-        // What was seen cannot be undone. Of several blocks that were written at once and not
-        // answered, some may be there.
+        // A write that was read cannot disappear again. An unanswered write of several blocks may
+        // have been executed in part, so the oldest counts.
         if (known.done..=known.begun).contains(&oldest) {
             self.places.entry(offset).or_default().done = oldest;
         }
         Ok(())
     }
 
-    /// Places that were written to, the last first.
+    /// The offsets of all places that were written, in descending order.
     pub(super) fn written_places(&self) -> Vec<u64> {
         let written = self.places.iter().filter(|(_, known)| known.begun > 0);
         let mut places: Vec<u64> = written.map(|(offset, _)| *offset).collect();
@@ -152,10 +154,10 @@ impl Stamps {
         places
     }
 
-    // Which write of a place a block is of: 0 for none.
+    // The number of the write that `block` is from; 0 if it has no stamp of this load.
     fn number(&self, block: &[u8], at: u64, known: &Known) -> Result<u32, Wrong> {
         let Some((its, number)) = self.header(block) else {
-            // The end of a write without its beginning.
+            // The block may have the end of a write without its header.
             let is_part = (known.done.max(1)..=known.begun).any(|number| {
                 let identity = self.identity(at, number);
                 words(block).any(|(index, word)| word == identity.wrapping_mul(index | 1))
@@ -170,37 +172,41 @@ impl Stamps {
         if is_whole { Ok(number) } else { Err(Wrong::Torn) }
     }
 
-    // Where a block of this load was written to, and as which write.
+    // Offset and number in the stamp of a block; `None` if it has no valid stamp of this load.
     fn header(&self, block: &[u8]) -> Option<(u64, u32)> {
         let (at, number) = (field(block, 1), u32::try_from(field(block, 2)).ok()?);
         let is_own = field(block, 0) == MARK && field(block, 3) == self.identity(at, number);
         is_own.then_some((at, number))
     }
 
+    // The hash of a write at `at`, from which its filler follows.
     fn identity(&self, at: u64, number: u32) -> u64 {
         identity(self.nonce, at, number)
     }
 }
 
+// The hash of nonce, offset and number of a write.
 fn identity(nonce: u64, at: u64, number: u32) -> u64 {
     fnv64(nonce ^ at ^ u64::from(number) << 40)
 }
 
+// The eight-byte word `index` of a block; 0 beyond its end.
 fn field(block: &[u8], index: usize) -> u64 {
     let bytes = block.get(index * 8..index * 8 + 8).and_then(|bytes| bytes.try_into().ok());
     u64::from_le_bytes(bytes.unwrap_or_default())
 }
 
+// Writes the eight-byte word `index` of a block.
 fn put(block: &mut [u8], index: usize, value: u64) {
     block[index * 8..index * 8 + 8].copy_from_slice(&value.to_le_bytes());
 }
 
-// What follows the header, by place.
+// The eight-byte words that follow the header, with their indexes.
 fn words(block: &[u8]) -> impl Iterator<Item = (u64, u64)> {
     (HEADER_BYTES / 8..block.len() / 8).map(|index| (index as u64, field(block, index)))
 }
 
-// Every eight bytes depend on their place and on which write it is.
+// Stamps a block. Every word of the filler depends on its index and on the write.
 fn fill(block: &mut [u8], at: u64, number: u32, identity: u64) {
     put(block, 0, MARK);
     put(block, 1, at);

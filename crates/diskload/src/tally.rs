@@ -1,4 +1,4 @@
-//! What a load has measured.
+//! The results of a load.
 
 use measure::{Duration, Histogram};
 use sys::usage::Usage;
@@ -9,13 +9,13 @@ use super::checks::Checks;
 use super::depths::Depths;
 use super::under_way::Times;
 
-/// Of reads, or of writes.
+/// The results of all requests of one operation.
 #[derive(Debug, Clone, Default)]
 pub struct OperationTally {
-    /// From when a request was made until the kernel was given it, with all that were made at that
-    /// time. Nothing for those that were answered as they were made, by a device of this process.
+    /// From when a request was made until it was handed to the kernel together with all others of
+    /// that time. Zero if a device of this process answered at once.
     pub submission: Histogram,
-    /// From then until it had ended.
+    /// From the hand-over to the kernel until the request had ended.
     pub completion: Histogram,
     /// From when a request was made, or was to be made, until it had ended.
     pub latency: Histogram,
@@ -23,23 +23,23 @@ pub struct OperationTally {
     pub bytes: u64,
     /// Requests that failed.
     pub failure_count: u64,
-    /// Requests that ended in each second.
+    /// Successful requests in each second.
     pub seconds: Vec<u64>,
 }
 
-/// What became of connections that were lost.
+/// Lost connections and their consequences.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Losses {
-    /// Requests whose connection was lost: whether they were done is not known.
+    /// Requests whose connection was lost, so that they may or may not have been executed.
     pub uncertain_count: u64,
-    /// Times that a connection was lost and found again.
+    /// How often a lost connection was reestablished.
     pub reconnect_count: u64,
-    /// Times that a device was found again and had been opened anew meanwhile, as far as its target
-    /// says so.
+    /// How often the target had reopened the device meanwhile, if the target reports that.
     pub reopen_count: u64,
 }
 
 impl Losses {
+    /// Adds the losses of another job.
     const fn merge(&mut self, other: &Self) {
         self.uncertain_count += other.uncertain_count;
         self.reconnect_count += other.reconnect_count;
@@ -47,32 +47,32 @@ impl Losses {
     }
 }
 
-/// Of all requests after the ramp.
+/// The results of all requests after the ramp.
 #[derive(Debug, Clone)]
 pub struct Tally {
     /// Reads.
     pub reads: OperationTally,
     /// Writes.
     pub writes: OperationTally,
-    /// Requests that gave room back.
+    /// Trims.
     pub trims: OperationTally,
     /// Flushes, which are not among the requests.
     pub flushes: OperationTally,
     /// Connections that were lost.
     pub losses: Losses,
-    /// Requests that were to be made and were not before time was over: in an open loop, what
-    /// the device was behind by.
+    /// Requests of an open loop that arrived before time was over and were never made, because the
+    /// device was too slow.
     pub unmade_count: u64,
-    /// Time in which they were counted.
+    /// The time for which requests were counted.
     pub elapsed: Duration,
-    /// What the jobs' threads used then.
+    /// What the jobs' threads used in that time.
     pub usage: Usage,
-    /// How many requests were under way then.
+    /// How many requests were outstanding in that time.
     pub depths: Depths,
-    /// If the load traces, what a device of this process did with the time of all requests, also
-    /// those of the ramp; all zero if not.
+    /// Where a device of this process spent the time of all requests, those of the ramp included;
+    /// all zero unless the load traces.
     pub times: JobTimes,
-    /// What reads have brought, where that is known.
+    /// The results of verified reads.
     pub checks: Checks,
     /// The first failure, in words.
     pub first_failure: Option<String>,
@@ -81,14 +81,14 @@ pub struct Tally {
 const SECOND_NS: u64 = 1_000_000_000;
 
 impl OperationTally {
-    /// Counts a request that ended well, so long after counting began.
+    /// Counts a successful request that ended `since_ns` after counting began.
     pub(super) fn add(&mut self, times: &Times, bytes: u64, since_ns: u64) {
         self.submission.record(times.submission);
         self.completion.record(times.completion);
         self.latency.record(times.latency);
         self.bytes += bytes;
         let second = usize::try_from(since_ns / SECOND_NS).unwrap_or(usize::MAX);
-        // A load of years would have no such list; nobody runs it.
+        // Later seconds are left out: after 2^24 of them, half a year.
         if second >= self.seconds.len() && second < 1 << 24 {
             self.seconds.resize(second + 1, 0);
         }
@@ -97,6 +97,7 @@ impl OperationTally {
         }
     }
 
+    /// Adds the results of another job.
     fn merge(&mut self, other: &Self) {
         self.submission.merge(&other.submission);
         self.completion.merge(&other.completion);
@@ -128,38 +129,38 @@ impl Tally {
         }
     }
 
-    /// Requests that ended well.
+    /// How many requests succeeded.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.operations().map(|of| of.latency.count()).iter().sum()
     }
 
-    /// Requests per second.
+    /// Successful requests per second.
     #[must_use]
     pub fn per_second(&self) -> f64 {
         self.count() as f64 * 1e9 / self.elapsed.as_ns_f64().max(1.0)
     }
 
-    /// Requests and flushes that failed.
+    /// How many requests and flushes failed.
     #[must_use]
     pub fn failure_count(&self) -> u64 {
         let requests: u64 = self.operations().map(|of| of.failure_count).iter().sum();
         requests + self.flushes.failure_count
     }
 
-    /// Reads, writes and trims.
+    /// The results of reads, writes and trims.
     #[must_use]
     pub const fn operations(&self) -> [&OperationTally; 3] {
         [&self.reads, &self.writes, &self.trims]
     }
 
-    /// Processor time of the jobs.
+    /// Processor time of all jobs.
     #[must_use]
     pub const fn processor_time(&self) -> Duration {
         Duration::from_ns(self.usage.processor_ns())
     }
 
-    /// Counts what another has counted.
+    /// Adds the results of another job.
     pub fn merge(&mut self, other: &Self) {
         self.reads.merge(&other.reads);
         self.writes.merge(&other.writes);

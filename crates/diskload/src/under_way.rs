@@ -1,4 +1,4 @@
-//! Requests that have been made and have not ended, and how long each takes on its way.
+//! Outstanding requests and the times of their stages.
 //!
 //! ```text
 //! was to be made ─► made ─► handed over ─► ended
@@ -10,16 +10,16 @@
 
 use measure::Duration;
 
-/// What goes with a request.
+/// The times and the place of an outstanding request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Made {
-    /// When it was to be made: in a closed loop, when it was.
+    /// Its arrival; in a closed loop when it was made.
     began_ns: u64,
     made_ns: u64,
     place: u16,
 }
 
-/// See the module's description.
+/// The times of a request that has ended; the module shows the stages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Times {
     pub(super) submission: Duration,
@@ -27,10 +27,10 @@ pub(super) struct Times {
     pub(super) latency: Duration,
 }
 
-/// See the module's description.
+/// Outstanding requests, at most as many as the depth.
 #[derive(Debug)]
 pub(super) struct UnderWay {
-    /// By place.
+    /// When the request at each place was handed over.
     handed_ns: Vec<u64>,
     free: Vec<u16>,
     /// Places of requests that have not been handed over.
@@ -38,7 +38,7 @@ pub(super) struct UnderWay {
 }
 
 impl UnderWay {
-    /// Room for so many.
+    /// Places for `depth` requests.
     pub(super) fn new(depth: u16) -> Self {
         Self {
             handed_ns: vec![0; usize::from(depth)],
@@ -47,6 +47,7 @@ impl UnderWay {
         }
     }
 
+    /// How many requests are outstanding.
     pub(super) const fn len(&self) -> usize {
         self.handed_ns.len() - self.free.len()
     }
@@ -55,21 +56,21 @@ impl UnderWay {
         self.len() == 0
     }
 
-    /// Another request, if there is room.
+    /// Adds a request; `None` if there is no free place.
     pub(super) fn make(&mut self, began_ns: u64, made_ns: u64) -> Option<Made> {
         let place = self.free.pop()?;
-        // What ends as it is submitted has been nowhere else.
+        // Counts for a request that ends in its submission and is never handed over.
         self.handed_ns[usize::from(place)] = made_ns;
         self.fresh.push(place);
         Some(Made { began_ns, made_ns, place })
     }
 
-    /// The request that was made last has ended already.
+    /// Notes that the last request has ended without being handed over.
     pub(super) fn ended_at_once(&mut self) {
         self.fresh.pop();
     }
 
-    /// All that have been made are handed over now.
+    /// Notes that all requests made so far are handed over now.
     pub(super) fn hand_over(&mut self, clock: impl FnOnce() -> u64) {
         if self.fresh.is_empty() {
             return;
@@ -80,6 +81,7 @@ impl UnderWay {
         }
     }
 
+    /// Ends a request and returns its times.
     pub(super) fn end(&mut self, made: Made, now_ns: u64) -> Times {
         let Made { began_ns, made_ns, place } = made;
         self.free.push(place);

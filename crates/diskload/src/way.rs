@@ -1,4 +1,4 @@
-//! How requests of a job reach the device.
+//! The connection of a job to its device.
 
 use std::sync::Arc;
 
@@ -11,11 +11,12 @@ use host::{Queue, Reached};
 
 use super::{Device, LoadError};
 
-/// Tokens of the ring.
+/// Token bases on the ring: for a queue over the network,
 const QUEUE: u64 = 1 << 56;
+/// and for a backend of this process.
 const JOBS: u64 = 2 << 56;
 
-/// See the module's description.
+/// A backend of this process, or a queue of an NVMe/TCP host or iSCSI initiator.
 pub(super) enum Way<T> {
     Local {
         backend: Arc<dyn Backend>,
@@ -25,13 +26,14 @@ pub(super) enum Way<T> {
     Remote {
         device: Device,
         reached: Reached<Box<dyn Queue<T>>>,
-        /// It was another opening of its medium when it was reached before.
+        /// Whether the target had reopened the medium at the last reconnection.
         was_reopened: bool,
         ended: Vec<Ended<T>>,
     },
 }
 
 impl<T: Send + 'static> Way<T> {
+    /// Connects job `job` to `device`, with a queue of `depth` if it is remote.
     pub(super) fn open(device: &Device, job: u16, depth: u16) -> Result<Self, LoadError> {
         Ok(match device {
             Device::Local(backend) => Self::Local {
@@ -47,13 +49,14 @@ impl<T: Send + 'static> Way<T> {
         })
     }
 
-    /// Keeps sums of where the time of jobs goes.
+    /// Begins to sum up how a local backend spends the time of requests.
     pub(super) const fn trace(&mut self) {
         if let Self::Local { jobs, .. } = self {
             jobs.trace();
         }
     }
 
+    /// Those sums; all zero if they are not kept.
     pub(super) fn times(&self) -> JobTimes {
         match self {
             Self::Local { jobs, .. } => jobs.times().unwrap_or_default(),
@@ -61,7 +64,7 @@ impl<T: Send + 'static> Way<T> {
         }
     }
 
-    /// Asks for something; whether it has ended already.
+    /// Submits a request. Returns whether it has ended already.
     pub(super) fn submit(
         &mut self,
         ring: &mut Ring,
@@ -85,12 +88,14 @@ impl<T: Send + 'static> Way<T> {
         is_over
     }
 
+    /// Sends all requests that were submitted to a remote queue.
     pub(super) fn flush(&mut self, ring: &mut Ring) {
         if let Self::Remote { reached, .. } = self {
             reached.queue.flush(ring);
         }
     }
 
+    /// Processes a completion of the ring.
     pub(super) fn complete(&mut self, ring: &mut Ring, completed: Completed, now_ns: u64) {
         match self {
             Self::Local { jobs, ended, .. } => ended.extend(jobs.complete(ring, completed, now_ns)),
@@ -100,7 +105,7 @@ impl<T: Send + 'static> Way<T> {
         }
     }
 
-    /// What has ended; jobs that waited for their time, too.
+    /// Takes a request that has ended or whose delay is over; `None` if there is none.
     pub(super) fn ended(&mut self, now_ns: u64) -> Option<Ended<T>> {
         match self {
             Self::Local { jobs, ended, .. } => ended.pop().or_else(|| jobs.next_due(now_ns)),
@@ -111,12 +116,13 @@ impl<T: Send + 'static> Way<T> {
         }
     }
 
-    /// Whether something has ended already.
+    /// Whether a request that has ended waits to be taken.
     pub(super) fn has_ended(&self) -> bool {
         let (Self::Local { ended, .. } | Self::Remote { ended, .. }) = self;
         !ended.is_empty()
     }
 
+    /// When [`Way::ended`] must be called at the latest; `None` if only completions matter.
     pub(super) fn deadline_ns(&self) -> Option<u64> {
         match self {
             Self::Local { jobs, .. } => jobs.deadline_ns(),
@@ -124,7 +130,7 @@ impl<T: Send + 'static> Way<T> {
         }
     }
 
-    /// Finds another way to a device whose connection was lost and has nothing under way.
+    /// Reconnects to a device after its connection was lost and no request is outstanding.
     pub(super) fn renew(&mut self, job: u16, depth: u16) -> Result<(), LoadError> {
         let Self::Remote { device, reached, was_reopened, .. } = self else { return Ok(()) };
         if let Device::Remote(controller) = &device {
@@ -137,7 +143,7 @@ impl<T: Send + 'static> Way<T> {
             }
             Err(error) => {
                 if let Device::Remote(controller) = &device {
-                    // That one is gone, too.
+                    // The new connection is lost, too.
                     reached.generation = controller.generation();
                 }
                 return Err(error);
@@ -146,13 +152,13 @@ impl<T: Send + 'static> Way<T> {
         Ok(())
     }
 
-    /// Whether a device that was found again had been opened anew meanwhile: what it had not
-    /// promised may be gone. Of a target that does not say so, this is not known.
+    /// Whether the target reopened the device before the last reconnection, so that writes that
+    /// were not promised may be lost. False if the target does not report that.
     pub(super) const fn was_reopened(&self) -> bool {
         matches!(self, Self::Remote { was_reopened: true, .. })
     }
 
-    /// Whether the kernel has nothing of it.
+    /// Whether the ring has no operation of this connection.
     pub(super) fn is_idle(&self) -> bool {
         match self {
             Self::Local { jobs, .. } => jobs.is_empty(),
@@ -160,7 +166,7 @@ impl<T: Send + 'static> Way<T> {
         }
     }
 
-    /// Whether nothing more can be asked.
+    /// Whether the connection is lost.
     pub(super) fn is_lost(&self) -> bool {
         match self {
             Self::Local { .. } => false,
@@ -169,7 +175,7 @@ impl<T: Send + 'static> Way<T> {
     }
 }
 
-// A queue of its own for a job.
+// Opens a queue for a job.
 fn connect<T: Send + 'static>(
     device: &Device,
     job: u16,
@@ -182,6 +188,7 @@ fn connect<T: Send + 'static>(
     }
 }
 
+// Turns a queue into one behind the trait.
 fn boxed<T, Q: Queue<T> + 'static>(reached: Reached<Q>) -> Reached<Box<dyn Queue<T>>> {
     let Reached { queue, generation, opening } = reached;
     Reached { queue: Box::new(queue), generation, opening }

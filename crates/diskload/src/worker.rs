@@ -24,7 +24,7 @@ use super::under_way::{Made, UnderWay};
 use super::way::Way;
 use super::{LoadError, Progress};
 
-/// See the module's description.
+/// The state of one job.
 pub(super) struct Worker<'a> {
     config: &'a LoadConfig,
     job: u16,
@@ -33,7 +33,7 @@ pub(super) struct Worker<'a> {
     pattern: Pattern,
     stamps: Option<Stamps>,
     pacing: Pacing,
-    /// Places that are read in the end, from when that has begun.
+    /// Offsets that are still to be read back; `None` until reading back begins.
     back: Option<Vec<u64>>,
     spare: Vec<Block>,
     progress: &'a Progress,
@@ -42,19 +42,20 @@ pub(super) struct Worker<'a> {
     began_ns: u64,
     counted_from_ns: u64,
     until_ns: u64,
-    /// What this thread had used when counting began.
+    /// The resource usage of this thread when counting began.
     used: Usage,
     under_way: UnderWay,
     flushing: Flushing,
 }
 
-/// How it flushes.
+/// When the job flushes.
 #[derive(Debug, Clone, Copy, Default)]
 struct Flushing {
-    /// After so many writes, and how many have ended since the last flush began.
+    /// Flush after this many writes; `None` for never.
     every: Option<u32>,
+    /// Writes that have ended since the last flush began.
     written: u32,
-    /// One is under way.
+    /// Whether a flush is outstanding.
     is_on: bool,
 }
 
@@ -64,14 +65,14 @@ impl Flushing {
     }
 }
 
-/// Requests that are made before answers are looked at.
+/// Entries of the ring.
 const RING_ENTRIES: u32 = 256;
-/// Places that are looked at before a request waits for another to end.
+/// How many places are tried before a request waits for another one to end.
 const PLACE_TRIES: u32 = 64;
-/// Time between two attempts to connect again, at first and at last.
+/// Time between two attempts to reconnect: the first and the longest.
 pub(super) const FIRST_PAUSE: StdDuration = StdDuration::from_millis(10);
 pub(super) const LAST_PAUSE: StdDuration = StdDuration::from_secs(1);
-/// Time between two looks at whether to stop.
+/// Longest time between two checks whether to stop.
 const LOOK_NS: u64 = 100_000_000;
 
 impl<'a> Worker<'a> {
@@ -85,7 +86,7 @@ impl<'a> Worker<'a> {
         let (bytes, seed) = (config.request_bytes as usize, config.seed);
         let ring = Ring::new(RING_ENTRIES)?;
         let spare = (0..config.depth).map(|_| filled(bytes, seed)).collect();
-        // Not before there is everything that requests need: an open loop's begin to arrive now.
+        // Arrivals of an open loop begin now, so everything slow has been prepared before.
         let began_ns = monotonic_ns();
         let from_ns = began_ns.saturating_add(config.delay.as_ns());
         let counted_from_ns = from_ns.saturating_add(config.ramp.as_ns());
@@ -117,7 +118,7 @@ impl<'a> Worker<'a> {
         })
     }
 
-    /// Works until its time is over and every request has ended.
+    /// Makes requests until its time is over, then waits for those that are outstanding.
     pub(super) fn run(mut self) -> Result<Tally, LoadError> {
         let mut now_ns = self.began_ns;
         let mut is_counting = self.counted_from_ns == self.began_ns;
@@ -137,7 +138,7 @@ impl<'a> Worker<'a> {
             if self.way.is_lost() && self.under_way.is_empty() && !self.find_again()? {
                 break;
             }
-            // What is sent at once has been handed over before, too.
+            // `flush` may send at once, so the time of the hand-over is read before it.
             self.under_way.hand_over(monotonic_ns);
             self.way.flush(&mut self.ring);
             if !self.way.has_ended() {
@@ -159,7 +160,7 @@ impl<'a> Worker<'a> {
         Ok(self.tally)
     }
 
-    // No more is counted; what was written is read, if it is to be.
+    // Ends counting, and begins to read back if that is configured.
     fn close(&mut self, now_ns: u64) {
         self.tally.unmade_count = self.pacing.unmade(self.until_ns.min(now_ns));
         self.tally.elapsed = Duration::from_ns(now_ns.saturating_sub(self.counted_from_ns));
@@ -169,13 +170,13 @@ impl<'a> Worker<'a> {
         self.back = Some(places.unwrap_or_default());
     }
 
-    // Nothing is left to be asked.
+    // Whether no request is left to be made, not even to read back.
     fn is_done(&self) -> bool {
         let has_read = self.back.as_ref().is_some_and(|places| places.is_empty());
         has_read || self.is_lost_for_good()
     }
 
-    // Takes what has ended.
+    // Takes all completions and all requests that have ended.
     fn hear(&mut self, now_ns: u64) {
         while let Some(completed) = self.ring.take_ended() {
             self.way.complete(&mut self.ring, completed, now_ns);
@@ -190,6 +191,7 @@ impl<'a> Worker<'a> {
         }
     }
 
+    // Whether no more requests are to be made, except to read back.
     fn is_over(&self, now_ns: u64) -> bool {
         now_ns >= self.until_ns
             || self.progress.has_stopped()
@@ -197,11 +199,12 @@ impl<'a> Worker<'a> {
             || self.is_lost_for_good()
     }
 
+    // Whether the connection is lost and is not to be reestablished.
     fn is_lost_for_good(&self) -> bool {
         self.way.is_lost() && self.config.reconnect.is_zero()
     }
 
-    // Looks for the device again, ever more seldom; whether it was found in time.
+    // Reconnects to the device, with growing pauses between attempts. Returns whether it succeeded.
     fn find_again(&mut self) -> Result<bool, LoadError> {
         while !self.way.is_idle() {
             self.ring.wait_until(Some(monotonic_ns() + LOOK_NS))?;
@@ -217,7 +220,7 @@ impl<'a> Worker<'a> {
                 self.tally.losses.reconnect_count += 1;
                 if self.way.was_reopened() {
                     self.tally.losses.reopen_count += 1;
-                    // Who never flushes expects that what was answered stays.
+                    // A load that never flushes expects every answered write to survive.
                     let stamps = self.stamps.as_mut().filter(|_| self.flushing.every.is_some());
                     stamps.into_iter().for_each(Stamps::reopened);
                 }
@@ -234,7 +237,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    // Nothing is on the ring: this only waits.
+    // Waits for `pause`; the ring has nothing else to do.
     fn rest(&mut self, pause: StdDuration) -> sys::Result<()> {
         let pause_ns = u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX);
         let until_ns = monotonic_ns().saturating_add(pause_ns);
@@ -245,9 +248,9 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    // Makes requests: as many as fit, or as many as have arrived.
+    // Makes requests as long as blocks are free and requests are due.
     fn make(&mut self, heard_ns: u64) {
-        // What has ended was looked at meanwhile, which is not part of what is made now.
+        // Reads the clock again, so that the handling of completions does not count as submission.
         let now_ns = if self.spare.is_empty() { heard_ns } else { monotonic_ns() };
         self.pacing.arrive(now_ns);
         if self.flushing.is_due() && !self.spare.is_empty() && !self.way.is_lost() {
@@ -271,7 +274,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    // Reads as much as fits of what was written.
+    // Makes reads of places to read back, as long as blocks are free.
     fn read_back(&mut self, now_ns: u64) {
         if self.progress.has_stopped() {
             self.back = Some(Vec::new());
@@ -284,6 +287,7 @@ impl<'a> Worker<'a> {
         }
     }
 
+    // Submits a request with a free block.
     fn submit(&mut self, request: Request, began_ns: u64, now_ns: u64) {
         let mut block = self.spare.pop().expect("it was looked for");
         if let (Some(stamps), Operation::Write { .. }) = (&mut self.stamps, request.operation) {
@@ -298,14 +302,15 @@ impl<'a> Worker<'a> {
         }
     }
 
-    // What is asked next. If it is checked, one at a time in each place: else nobody could say
-    // which write is the last.
+    // The next request; `None` if it must wait. A verified place has one request at a time, because
+    // otherwise its last write would be unknown.
     fn place(&mut self) -> Option<Request> {
         let Some(stamps) = &mut self.stamps else { return Some(self.pattern.next()) };
         let mut tries = (0..PLACE_TRIES).map(|_| self.pattern.next());
         tries.find(|request| stamps.take(request.offset))
     }
 
+    // Counts and verifies a request that has ended.
     fn take(&mut self, ended: Ended<Made>, now_ns: u64) {
         let Ended { request, result, block, tag: made } = ended;
         let times = self.under_way.end(made, now_ns);
@@ -341,7 +346,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    // Compares what was read with what it had to be.
+    // Verifies what was read, and tells the stamps of writes and flushes that have ended.
     fn check(&mut self, request: &Request, result: Result<(), Failure>, block: Option<&[u8]>) {
         let Some(stamps) = &mut self.stamps else { return };
         match request.operation {
@@ -362,8 +367,9 @@ impl<'a> Worker<'a> {
         }
     }
 
+    // How long to sleep at most.
     fn deadline_ns(&self, now_ns: u64) -> u64 {
-        // One that is late waits for an answer, not for its time.
+        // A late request waits for a free block, not for its arrival.
         let waits = self.back.is_none() && !self.spare.is_empty();
         let arrival = self.pacing.deadline_ns(now_ns).filter(|_| waits);
         let end = (self.until_ns > now_ns && self.until_ns < u64::MAX).then_some(self.until_ns);
@@ -372,7 +378,7 @@ impl<'a> Worker<'a> {
     }
 }
 
-// What does not compress.
+// A block of random bytes, which do not compress.
 fn filled(bytes: usize, seed: u64) -> Block {
     let mut block = Block::new(bytes);
     let mut draw = workload::Draw::new(seed);
