@@ -1,5 +1,5 @@
-//! What every benchmark needs: the afar under test, a private directory, the machine, a number of
-//! rounds.
+//! The context of every benchmark: the afar under test, a private directory, the machine, and the
+//! number of rounds.
 
 use std::cell::Cell;
 use std::ffi::OsString;
@@ -15,12 +15,13 @@ use crate::scratch::Scratch;
 
 const ROUNDS: usize = 7;
 const QUICK_ROUNDS: usize = 3;
-/// A run that lost more of its processor time to other guests of the machine is repeated.
+/// A run that lost a larger share of its processor time to other guests of the host is repeated.
 pub(crate) const STOLEN_MAX: f64 = 0.03;
-/// A run is taken as it is after so many, the least disturbed of them.
+/// How often a run is tried; if all are disturbed, the least disturbed one counts.
 const ATTEMPTS: usize = 4;
 
-/// Runs that were repeated, and what those that were kept lost nevertheless.
+/// Processor time that other guests took: repeated runs, and the largest share that a kept run
+/// lost.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Stolen {
     pub(crate) repeated_count: u64,
@@ -32,13 +33,13 @@ pub(crate) struct Stolen {
 pub(crate) struct Context {
     /// The binary under test.
     pub(crate) afar: PathBuf,
-    /// This program, whose hidden commands are what is measured.
+    /// This program; its hidden commands are programs under test.
     own: PathBuf,
-    /// Small sizes.
+    /// Whether sizes are small (`--quick`).
     pub(crate) quick: bool,
     /// Rounds of alternating runs.
     pub(crate) rounds: usize,
-    /// As afar describes it.
+    /// The machine, as afar describes it.
     pub(crate) host: Host,
     pub(crate) progress: Progress,
     stolen: Cell<Stolen>,
@@ -47,10 +48,10 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// Finds afar.
+    /// Finds afar beside this program and creates the private directory.
     ///
     /// # Errors
-    /// When there is none, or no place for files.
+    /// When there is no afar, or the directory cannot be created.
     pub(crate) fn prepare(flags: &CommonFlags) -> Result<Self, Failure> {
         let own = std::env::current_exe().map_err(Failure::file("find", "bench"))?;
         let afar = own.with_file_name("afar");
@@ -71,7 +72,7 @@ impl Context {
         })
     }
 
-    /// One of this program's hidden commands.
+    /// The beginning of a command line that runs a hidden command of this program.
     pub(crate) fn hidden(&self, command: &str) -> Vec<OsString> {
         vec![self.own.clone().into(), command.into()]
     }
@@ -81,14 +82,14 @@ impl Context {
         if self.quick { quick } else { full }
     }
 
-    /// A path in the private directory that nobody has used yet.
+    /// A new path in the private directory.
     pub(crate) fn fresh(&self, extension: &str) -> PathBuf {
         let number = self.files.get();
         self.files.set(number + 1);
         self.scratch.path().join(format!("{number}.{extension}"))
     }
 
-    /// Where nobody else can write.
+    /// The private directory.
     pub(crate) fn directory(&self) -> &Path {
         self.scratch.path()
     }
@@ -107,7 +108,7 @@ impl Context {
         self.alternate_for(self.rounds, title, variants, run)
     }
 
-    /// The same for another number of rounds.
+    /// As [`Context::alternate`], for another number of rounds.
     ///
     /// # Errors
     /// The first failure of a run.
@@ -134,12 +135,12 @@ impl Context {
         Ok(results)
     }
 
-    /// What other guests of the machine did to the runs.
+    /// The processor time that other guests took from the runs so far.
     pub(crate) const fn stolen(&self) -> Stolen {
         self.stolen.get()
     }
 
-    /// The first run that the machine was left alone for, or the best of those tried.
+    /// Repeats `run` until other guests do not disturb it. Returns the least disturbed result.
     ///
     /// # Errors
     /// The first failure of a run.

@@ -1,4 +1,4 @@
-//! What an event of the simulated network costs, by how many events a run has.
+//! The benchmark `fabric --curve`: the cost of a simulated event by the length of the run.
 
 use measure::BitsPerSec;
 use netsim::traffic::Poisson;
@@ -12,20 +12,20 @@ use crate::failure::Failure;
 use crate::report::{Bound, Report, Table, Verdict};
 use crate::stats::{Spread, float};
 
-/// Events of runs, about.
+/// Approximate numbers of events of a run.
 const EVENTS: [u64; 4] = [100_000, 1_000_000, 10_000_000, 100_000_000];
-/// Flows are pages: of three packets, so that a short run fills the network as a long one does.
+/// Bytes of a flow: three packets, so that a short run fills the network as a long one does.
 const PAGE: u64 = 4096;
-/// Events of a page, about.
+/// Approximate number of events of a flow.
 const PAGE_EVENTS: u64 = 34;
-/// A short run is repeated until it had so many events.
+/// A short run is repeated until its repetitions have this many events.
 const EVENTS_MIN: u64 = 5_000_000;
-/// How far an event may cost more or less than on average over all lengths.
+/// Largest deviation of an event's cost from the mean over all lengths, as a share.
 const OFF_MAX: f64 = 0.2;
-/// Seconds of processor time that the longest run may take.
+/// Most processor time of the longest run, in seconds.
 const SECONDS_MAX: f64 = 100.0;
 
-/// Runs of one length, one after another.
+/// Repeated runs of one length.
 #[derive(Debug, Clone, Copy)]
 struct Sample {
     events: u64,
@@ -33,6 +33,8 @@ struct Sample {
     seconds: f64,
 }
 
+/// Runs the benchmark.
+///
 /// # Errors
 /// When a flow does not finish.
 pub(crate) fn run(context: &Context) -> Result<Report, Failure> {

@@ -1,4 +1,5 @@
-//! Does a delay last as long as it should? Fig. 3 of DiME, seen from inside the program.
+//! The benchmark `delay`: requested against measured delays, timed by the program itself (DiME,
+//! Fig. 3).
 
 use std::path::Path;
 
@@ -12,13 +13,13 @@ use crate::stats::{Quantile, Spread, float, quantile, signed};
 use crate::touch::Touches;
 
 const REQUESTED_NS: [u64; 8] = [1_000, 2_000, 3_000, 5_000, 7_000, 10_000, 20_000, 50_000];
-/// Up to here the bound holds.
+/// The bound holds up to this delay.
 const BOUNDED_NS: u64 = 20_000;
 const PAGES: u64 = 2048;
-/// A quarter of the pages.
+/// Local memory: a quarter of the pages.
 const LOCAL: &str = "2MiB";
 
-/// The errors of one run, in nanoseconds.
+/// Quantiles of measured minus requested delay in one run, in nanoseconds.
 struct Errors {
     floor_ns: u64,
     p5: i64,
@@ -28,6 +29,8 @@ struct Errors {
     absolute: u64,
 }
 
+/// Runs the benchmark; draws its figure to `svg` if that is given.
+///
 /// # Errors
 /// When a run fails.
 pub(crate) fn run(context: &Context, svg: Option<&Path>) -> Result<Report, Failure> {
@@ -65,6 +68,7 @@ pub(crate) fn run(context: &Context, svg: Option<&Path>) -> Result<Report, Failu
     })
 }
 
+/// One run with one delay.
 fn measure(context: &Context, touches: Touches, requested_ns: u64) -> Result<Errors, Failure> {
     let rtt = format!("{requested_ns}ns");
     let flags = ["--local", LOCAL, "--policy", "fifo", "--allow-below-floor", "--rtt", &rtt];
@@ -84,12 +88,14 @@ fn measure(context: &Context, touches: Touches, requested_ns: u64) -> Result<Err
     })
 }
 
+/// `left` minus `right`.
 fn difference(left: u64, right: u64) -> i64 {
     let size = i64::try_from(left.abs_diff(right)).unwrap_or(i64::MAX);
     if left < right { -size } else { size }
 }
 
 impl Point {
+    /// The point of one delay. Leaves out runs whose floor is above the delay, unless all are.
     fn of(requested_ns: u64, runs: &[Errors]) -> Self {
         let is_flagged = |run: &Errors| run.floor_ns > requested_ns;
         let flagged_count = runs.iter().filter(|run| is_flagged(run)).count();
@@ -110,7 +116,7 @@ impl Point {
         }
     }
 
-    /// Whether most runs said that the delay is shorter than a fault takes by itself.
+    /// Whether most runs reported that the delay is below their floor.
     pub(crate) const fn is_below_floor(&self) -> bool {
         self.flagged_count * 2 > self.run_count
     }
@@ -158,7 +164,7 @@ impl Figure {
         )
     }
 
-    /// The worst point of those with a bound.
+    /// The verdict on the worst point of those with a bound.
     fn verdict(&self) -> Verdict {
         let bounded = self.points.iter();
         let bounded = bounded.filter(|point| point.requested_ns <= BOUNDED_NS);

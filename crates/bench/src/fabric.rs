@@ -1,4 +1,4 @@
-//! How fast the simulated network moves packets.
+//! The benchmark `fabric`: how many packets the simulator delivers per second of processor time.
 
 use measure::{BitsPerSec, Duration};
 use netsim::traffic::Poisson;
@@ -26,6 +26,8 @@ struct Sample {
     packets: u64,
 }
 
+/// Runs the benchmark.
+///
 /// # Errors
 /// When a flow does not finish.
 pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
@@ -86,11 +88,11 @@ pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
     })
 }
 
-/// The bounds are pFabric's, which comes first.
+/// The verdicts, which are only about pFabric.
 fn verdicts(pfabric: &[Sample]) -> Vec<Verdict> {
     let rate = Spread::of(pfabric.iter().map(|sample| sample.packets_per_sec));
     let events = Spread::of(pfabric.iter().map(|sample| sample.events_per_packet));
-    // What is kept of a flow: its own entry, what came of it, and where its state was.
+    // The memory of a finished flow: its entry, its record, and the index of its state.
     let kept = size_of::<Flow>() + size_of::<FlowRecord>() + size_of::<u32>();
     let verdict =
         |what: &str, value, bound, unit| Verdict { what: what.to_owned(), value, bound, unit };
@@ -102,7 +104,7 @@ fn verdicts(pfabric: &[Sample]) -> Vec<Verdict> {
     ]
 }
 
-/// Transports, each on the network of Gao et al. §4 with the queues it asks for.
+/// Every transport, on the network of Gao et al. §4 with the queues that it needs.
 fn variants() -> Result<Vec<(&'static str, Fabric, Protocol)>, SimError> {
     let variant = |&transport: &Transport| {
         let (fabric, protocol) = variant(transport)?;
@@ -111,11 +113,12 @@ fn variants() -> Result<Vec<(&'static str, Fabric, Protocol)>, SimError> {
     Transport::ALL.iter().map(variant).collect()
 }
 
-/// What the bounds are about.
+/// The network and the protocol of pFabric.
 pub(crate) fn pfabric() -> Result<(Fabric, Protocol), SimError> {
     variant(Transport::PFabric)
 }
 
+/// The network and the protocol of one transport.
 fn variant(transport: Transport) -> Result<(Fabric, Protocol), SimError> {
     let shape = LeafSpine::paper(BitsPerSec::from_gbps(GBPS), [Duration::from_ns(200); 4]);
     let fabric = transport.fabric(Topology::leaf_spine(&shape)?, Switching::CutThrough)?;

@@ -1,10 +1,10 @@
-//! Why a benchmark could not be run to its end.
+//! Errors that end a benchmark.
 
 use std::io;
 use std::path::PathBuf;
 use std::process::{ExitCode, ExitStatus};
 
-/// What went wrong, in one sentence.
+/// An error that ends a benchmark, described in one sentence.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     #[error(
@@ -56,7 +56,7 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// As `--help` documents it.
+    /// The exit code that `--help` documents.
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(3)
     }

@@ -1,4 +1,4 @@
-//! Programs with and without far memory.
+//! Runs programs with and without far memory.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,41 +12,41 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::process::{Job, SHORT};
 
-/// afar updates what it shows every 100 ms.
+/// Wait before counters are read: afar updates them every 100 ms.
 const SETTLE: Duration = Duration::from_millis(300);
 
-/// Where a program runs.
+/// How a program is run.
 #[derive(Debug, Clone)]
 pub(crate) enum Place {
-    /// As it is.
+    /// Without afar.
     Native,
     /// Under `afar run` with these flags.
     Far(Vec<String>),
-    /// Under `afar predict --record` to this file.
+    /// Under `afar predict --record`, which writes a profile to this file.
     Watched(PathBuf),
 }
 
-/// A program that has ended well.
+/// The results of a program that has succeeded.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// What it printed.
+    /// Its standard output.
     pub(crate) stdout: String,
-    /// What afar says about it.
+    /// afar's record of the run; `None` without far memory.
     pub(crate) run: Option<FarRun>,
 }
 
-/// A valid run with far memory.
+/// The record of a valid run with far memory.
 #[derive(Debug, Clone)]
 pub(crate) struct FarRun {
     /// The machine.
     pub(crate) host: Host,
     pub(crate) figures: Figures,
     pub(crate) calibration: Option<Calibration>,
-    /// Process images whose memory was under management.
+    /// How many process images had managed memory.
     pub(crate) managed_count: u64,
 }
 
-/// A program that runs.
+/// A running program.
 #[derive(Debug)]
 pub(crate) struct Placed {
     pub(crate) job: Job,
@@ -54,11 +54,12 @@ pub(crate) struct Placed {
 }
 
 impl Place {
+    /// Under `afar run` with `flags`.
     pub(crate) fn far(flags: &[&str]) -> Self {
         Self::Far(flags.iter().map(|&flag| flag.to_owned()).collect())
     }
 
-    /// Starts `program` here.
+    /// Starts `program` in this way.
     ///
     /// # Errors
     /// When it cannot be started.
@@ -66,7 +67,7 @@ impl Place {
         self.start_from(context, program, Stdio::null())
     }
 
-    /// As [`Place::start`], with this as its standard input.
+    /// As [`Place::start`], with `stdin` as the program's standard input.
     ///
     /// # Errors
     /// As [`Place::start`].
@@ -103,7 +104,7 @@ impl Place {
         Ok(Placed { job, record: Some(record) })
     }
 
-    /// Runs `program` here to its end.
+    /// Runs `program` in this way to its end.
     ///
     /// # Errors
     /// When it cannot be started, fails, or takes longer than `limit`.
@@ -117,20 +118,20 @@ impl Place {
     }
 }
 
-/// Tries afar: the machine, as it describes it.
+/// Runs afar once, to check that it works. Returns its description of the machine.
 ///
 /// # Errors
 /// When it cannot run a program here.
 pub(crate) fn trial(context: &Context) -> Result<Host, Failure> {
     context.progress.show("trying afar");
-    // It has too little memory to say anything, but where it ran.
+    // The program is too small to be managed, but the record has the machine.
     let far = Place::far(&["--allow-unmanaged"]);
     let run = far.execute(context, &["true".into()], SHORT)?.run;
     Ok(run.map_or_else(Host::default, |run| run.host))
 }
 
 impl Placed {
-    /// Fetches so far, by `afar ctl`; 0 without far memory.
+    /// How many pages were fetched so far, by `afar ctl`; 0 without far memory.
     ///
     /// # Errors
     /// When afar does not answer.
@@ -149,10 +150,10 @@ impl Placed {
         count.ok_or(Failure::Unreadable { program: "afar ctl", wanted: "fetch_count", said })
     }
 
-    /// Waits for the end.
+    /// Waits for the end of the program.
     ///
     /// # Errors
-    /// When it fails or takes longer than `limit`, or nothing can be concluded from the run.
+    /// When the program fails or takes longer than `limit`, or the run is invalid.
     pub(crate) fn finish(self, limit: Duration) -> Result<Outcome, Failure> {
         let stdout = self.job.finish(limit)?;
         let run = self.record.as_deref().map(read).transpose()?;
@@ -160,6 +161,7 @@ impl Placed {
     }
 }
 
+/// Reads the record of a valid run.
 fn read(path: &Path) -> Result<FarRun, Failure> {
     let text = std::fs::read_to_string(path).map_err(Failure::file("read", path))?;
     let run: Run = Run::from_json(&text)?;

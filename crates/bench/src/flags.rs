@@ -104,7 +104,7 @@ pub(crate) struct CommonFlags {
 }
 
 impl CommonFlags {
-    /// With `runs` rounds if nothing is said of them.
+    /// These flags with `runs` rounds, unless `--runs` or `--quick` was given.
     pub(crate) fn or_runs(&self, runs: u16) -> Self {
         let runs = self.runs.or_else(|| (!self.quick).then_some(runs));
         Self { runs, ..self.clone() }

@@ -1,5 +1,5 @@
-//! How long a fork stops others: another thread of the program that forks, and another process
-//! beside it.
+//! The benchmark `forks`: how long a fork stalls another thread of the same program, and other
+//! processes.
 //!
 //! ```text
 //! bench forks -> afar run -> bench forking: memory, a thread that touches some of it, forks
@@ -7,14 +7,14 @@
 //!                                  └-> bench neighbour --ordinary: the same
 //! ```
 //!
-//! All who are looked at read the clock between two touches, so a stall is a gap in their time.
-//! They rest after a few touches, and a rest that ends late is a gap, too.
+//! Every watched thread reads the clock between two touches, so a stall is a gap between two
+//! readings. Threads rest after a few touches, and a rest that ends late is a gap, too.
 //!
-//! Two of them have real-time priority: what stops them is what they wait for. The ordinary one
-//! waits for its turn, too: on a machine with few processors, with afar and without, until the
-//! clock ticks (4 ms), if the kernel copies or frees memory there. A child ends at once. When the
-//! machine itself is away, a thread on each processor sees it that waits for nothing; that is taken
-//! off.
+//! Two of them have real-time priority, so only what they wait for stalls them. The ordinary one
+//! waits for the scheduler, too: on a machine with few processors, with afar and without, until the
+//! clock ticks (4 ms), if the kernel copies or frees memory there. A child exits at once. When the
+//! host takes a processor away, a thread on each processor that waits for nothing sees a gap, which
+//! is subtracted.
 
 use std::hint::black_box;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -42,44 +42,47 @@ const NEIGHBOUR_BYTES: u64 = 16 << 20;
 const FORKS: u64 = 20;
 const PAUSE: Duration = Duration::from_millis(100);
 const WORDS_PER_PAGE: usize = 512;
-/// Pages of the program that forks that its other thread touches, spread over all of them.
+/// Pages that the other thread of the forking program touches, spread over its memory.
 const HOT_PAGES: usize = 64;
-/// Shorter gaps are no stalls.
+/// Shorter gaps do not count as stalls.
 const GAP_MIN_NS: u64 = 100_000;
-/// Room for gaps, so that keeping one maps no memory.
+/// Capacity for gaps, allocated in advance so that no page fault disturbs the measurement.
 const GAPS_MAX: usize = 1 << 16;
-/// So many touches, and then a rest.
+/// Touches between two rests.
 const TURN: usize = 16;
 const REST_NS: u64 = 200_000;
-/// Touches for each fork without which nobody was there to be stopped.
+/// Fewest touches per fork; with fewer a thread did not run enough to be stalled.
 const TOUCHES_MIN: u64 = 1000;
-/// A stall so soon after a fork is that fork's.
+/// A stall within this time after a fork counts for neither the fork nor the pause after it.
 const AFTER_FORK_NS: u64 = 20_000_000;
-/// What the program's other thread may stall: so many times as long as without afar, and this.
+/// The bound of the other thread's stall: this many times that without afar,
 const NATIVE_RATIO_MAX: f64 = 2.0;
+/// and this. It is also the bound of the other process' stall.
 const STALL_MAX_MS: f64 = 1.0;
 
-/// A time between two touches: when it began, and how long it was.
+/// A gap between two readings of the clock: its begin and its length, in nanoseconds.
 type Gap = (u64, u64);
 
-/// Who is looked at, in this order everywhere, and what the record of a run calls it.
+/// The watched threads, in this order everywhere: name, and key in the record of a run.
 const WATCHED: [(&str, &str); 3] = [
     ("another thread", "thread"),
     ("another process", "neighbour"),
     ("an ordinary process", "ordinary"),
 ];
 
-/// Milliseconds that each stalled, the longest in any fork and in any pause.
+/// The longest stalls of each watched thread, in milliseconds, in forks and in pauses.
 #[derive(Debug, Clone, Copy, Default)]
 struct Stalls {
     in_forks: [f64; 3],
     in_pauses: [f64; 3],
-    /// The machine, in any fork: who waits for nothing, at higher priority than anybody.
+    /// The longest gap in a fork of the threads that wait for nothing.
     machine: f64,
-    /// The median of forks, from the call to the end of the child.
+    /// The median duration of a fork, from the call to the end of the child.
     fork: f64,
 }
 
+/// Runs the benchmark.
+///
 /// # Errors
 /// When a run fails.
 pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
@@ -126,6 +129,7 @@ pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
     })
 }
 
+/// One run: starts the forking program and evaluates its record.
 fn measure(context: &Context, place: &Place, bytes: u64, forks: u64) -> Result<Stalls, Failure> {
     let mut program = context.hidden("forking");
     for (flag, value) in [("--bytes", bytes), ("--forks", forks)] {
@@ -148,8 +152,8 @@ fn measure(context: &Context, place: &Place, bytes: u64, forks: u64) -> Result<S
     })
 }
 
-// Does something and watches the machine meanwhile: for each processor a thread that waits for
-// nothing and goes before all others. When such a thread is late, the processor was not there.
+// Does `work` and watches all processors meanwhile, by a thread on each that waits for nothing and
+// has a higher priority than all others. Returns its gaps: the processor was not available.
 fn beside_machine<T>(work: impl FnOnce() -> T) -> Result<(T, Vec<Gap>), Failure> {
     let is_over = AtomicBool::new(false);
     let watch = |processor: usize| {
@@ -170,13 +174,14 @@ fn beside_machine<T>(work: impl FnOnce() -> T) -> Result<(T, Vec<Gap>), Failure>
     })
 }
 
+// A JSON array of pairs; `None` if it is none.
 fn pairs(value: &Value) -> Option<Vec<(u64, u64)>> {
     let pair = |pair: &Value| Some((pair[0].as_u64()?, pair[1].as_u64()?));
     value.as_array()?.iter().map(pair).collect()
 }
 
-// Of forks by their begins and ends; none if there were none, or more gaps than there was room for.
-// What the machine was away for is no stall.
+// The longest stalls, from forks (begin, end), gaps of the watched threads, and gaps of the
+// machine, which are subtracted. `None` without forks, or if there were too many gaps.
 fn stalls(forks: &[(u64, u64)], gaps: [&[Gap]; 3], machine: &[Gap]) -> Option<Stalls> {
     let pause = |two: &[(u64, u64)]| (two[0].1 + AFTER_FORK_NS, two[1].0);
     let pauses: Vec<(u64, u64)> = forks.windows(2).map(pause).collect();
@@ -198,10 +203,10 @@ fn stalls(forks: &[(u64, u64)], gaps: [&[Gap]; 3], machine: &[Gap]) -> Option<St
     })
 }
 
-// Touches these words in turn until it is over; answers the gaps, and the number of touches.
+// Touches every `stride`th of `words` in turn until `is_over`. Returns gaps and number of touches.
 fn watch(words: &[AtomicU64], stride: usize, is_over: &AtomicBool) -> (Vec<Gap>, u64) {
     let mut gaps = Vec::with_capacity(GAPS_MAX);
-    // So that all of it is there.
+    // Touches all of the memory once, so that no page fault comes later.
     gaps.resize(GAPS_MAX, (0, 0));
     gaps.clear();
     let mut touches = 0;
@@ -226,12 +231,13 @@ fn watch(words: &[AtomicU64], stride: usize, is_over: &AtomicBool) -> (Vec<Gap>,
     (gaps, touches)
 }
 
+// Memory of `bytes`, all of it written.
 fn memory(bytes: u64) -> Vec<AtomicU64> {
     let words = usize::try_from(bytes / 8).unwrap_or(usize::MAX);
     (1..=words as u64).map(AtomicU64::new).collect()
 }
 
-/// The child of the benchmark: prints when it forked and which gaps were seen.
+/// The hidden command `forking`: forks, and prints a record of forks and gaps.
 ///
 /// # Errors
 /// When a process cannot be started or ends early.
@@ -264,14 +270,14 @@ pub(crate) fn forking(flags: &ForkingFlags) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A process beside it.
+/// A process that runs the hidden command `neighbour`.
 struct Neighbour {
     child: Child,
     output: BufReader<ChildStdout>,
 }
 
 impl Neighbour {
-    // It touches its memory now.
+    // Starts the process and waits until it touches its memory.
     fn start(flags: &[&str]) -> Result<Self, Failure> {
         // The benchmark starts its programs by their paths.
         let mut command = Command::new(std::env::args_os().next().unwrap_or_default());
@@ -284,7 +290,7 @@ impl Neighbour {
         Ok(Self { child, output })
     }
 
-    // What it has seen.
+    // Ends the process. Returns its record of gaps and touches.
     fn end(mut self) -> Result<Value, Failure> {
         drop(self.child.stdin.take());
         let mut said = String::new();
@@ -295,7 +301,7 @@ impl Neighbour {
     }
 }
 
-/// Such a process: prints a line when it begins, and the gaps when its input ends.
+/// The hidden command `neighbour`: prints a line when it begins, and gaps when its input ends.
 ///
 /// # Errors
 /// Without the right to real-time priority.

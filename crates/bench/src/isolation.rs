@@ -1,4 +1,5 @@
-//! Redis and memcached side by side under budgets of their own: each faults as often as alone.
+//! The benchmark `isolation`: Redis and memcached side by side under separate budgets fetch as many
+//! pages as each alone.
 
 use serde_json::{Value, json};
 
@@ -15,7 +16,7 @@ const FLAGS: [&str; 6] = ["--local", "50%", "--rtt", "5us", "--bandwidth", "40Gb
 const SEED: u64 = 1;
 const DEVIATION_MAX: f64 = 0.02;
 
-/// Who runs in a run.
+/// The servers of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Company {
     Redis,
@@ -25,14 +26,14 @@ enum Company {
 
 const COMPANIES: [Company; 3] = [Company::Redis, Company::Memcached, Company::Both];
 
-/// One server in one run.
+/// The results of one server in one run.
 #[derive(Debug, Clone, Copy)]
 struct Sample {
     fetches: f64,
     op_us: f64,
 }
 
-/// One server alone and in company, over rounds.
+/// The results of one server alone and side by side, over rounds.
 struct Compared {
     name: &'static str,
     alone: [Spread; 2],
@@ -41,6 +42,8 @@ struct Compared {
     time_ratio: Spread,
 }
 
+/// Runs the benchmark.
+///
 /// # Errors
 /// When a run fails.
 pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
@@ -76,7 +79,7 @@ pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
     })
 }
 
-/// Fills all servers, then reads from all at once, each the same keys in every run.
+/// One run: fills all servers, then reads from all at once, the same keys in every run.
 fn measure(context: &Context, kinds: &[Kind], operations: u64) -> Result<Vec<Sample>, Failure> {
     let place = Place::far(&FLAGS);
     let start = |&kind| Server::start(context, kind, &place);

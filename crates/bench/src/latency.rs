@@ -1,5 +1,5 @@
-//! What a fetch takes as the program sees it, the tail included: a second opinion on what afar says
-//! of itself.
+//! The benchmark `latency`: the latency of a fetch, mean and tail, timed by the program, as a check
+//! of afar's own figures.
 //!
 //! ```text
 //! bench touch --write under afar run ─► mean, p99 ──────────┬─► verdicts
@@ -7,8 +7,8 @@
 //! bench waits, without afar ─► how late a wait ends here ───┘
 //! ```
 //!
-//! A machine that runs other programs meanwhile says nothing about a tail. Such a run is repeated,
-//! and a delay that had no quiet run was not measured.
+//! A tail cannot be measured while other programs run. A disturbed run is repeated, and a delay
+//! without any quiet run counts as not measured.
 
 use std::hint::spin_loop;
 use std::time::{Duration, Instant};
@@ -28,43 +28,43 @@ use crate::touch::{self, Touches};
 
 const REQUESTED_NS: [u64; 3] = [5_000, 20_000, 100_000];
 const PAGES: u64 = 2048;
-/// A quarter of the pages.
+/// Local memory: a quarter of the pages.
 const LOCAL: &str = "2MiB";
-/// What all delays of a run come to.
+/// The sum of all delays of a run, and with `--quick`.
 const LONG_NS: u64 = 1_700_000_000;
 const SHORT_NS: u64 = 400_000_000;
-/// On a quiet machine at most this share of the time something waits for a processor.
+/// A run is quiet if a task waits for a processor for less than this share of the time,
 const PRESSURE_MAX: f64 = 0.02;
-/// And other guests take at most this share of the processor time that it wants.
+/// and other guests take less than this share of the processor time.
 const STOLEN_MAX: f64 = 0.005;
-/// Runs of one kind until one is quiet.
+/// Most attempts to get a quiet run.
 const ATTEMPTS: usize = 5;
-/// The mean may be off by this share of the delay, and by [`MEAN_OFF_NS`].
+/// The mean may deviate by this share of the delay plus [`MEAN_OFF_NS`].
 const MEAN_OFF: f64 = 0.05;
 const MEAN_OFF_NS: f64 = 300.0;
-/// The tail over the delay, beside what the machine's own tail is.
+/// Bound of the 99th percentile, less the machine's own lateness, over the delay.
 const TAIL_MAX: f64 = 1.5;
-/// afar's own mean beside the program's.
+/// Largest deviation of afar's own mean from the program's, as a share.
 const OWN_OFF: f64 = 0.02;
 
-/// A kind of run: a delay under afar, or as long a wait without it.
+/// A kind of run: a delay under afar, or a wait of the same length without it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Variant {
     requested_ns: u64,
     is_far: bool,
 }
 
-/// One run, in nanoseconds.
+/// The results of one run, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Sample {
     mean: f64,
     p99: f64,
-    /// What afar says that a fetch took, in the mean.
+    /// The mean latency of a fetch that afar reports.
     own: f64,
     is_quiet: bool,
 }
 
-/// All quiet runs of one delay.
+/// The results of one delay over all quiet rounds.
 struct Compared {
     requested_ns: u64,
     mean: Spread,
@@ -78,6 +78,8 @@ struct Compared {
     run_count: usize,
 }
 
+/// Runs the benchmark.
+///
 /// # Errors
 /// When a run fails.
 pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
@@ -104,7 +106,7 @@ pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
     })
 }
 
-// The first quiet run, or the last of those tried.
+// Returns the first quiet run, or the last one tried.
 fn measure(context: &Context, variant: Variant) -> Result<Sample, Failure> {
     let mut sample = measure_once(context, variant)?;
     for _ in 1..ATTEMPTS {
@@ -116,8 +118,9 @@ fn measure(context: &Context, variant: Variant) -> Result<Sample, Failure> {
     Ok(sample)
 }
 
+// One run, and whether it was quiet.
 fn measure_once(context: &Context, variant: Variant) -> Result<Sample, Failure> {
-    // A run begins with a calibration, which is not quiet; so all delays are waited for as long.
+    // A run begins with a calibration, which is not quiet, so all runs have the same sum of delays.
     let rounds = (context.size(LONG_NS, SHORT_NS) / (PAGES * variant.requested_ns)).max(1);
     let (began, processors, waited) = (Instant::now(), ProcessorTime::now(), pressure());
     let (mut samples, own) = if variant.is_far {
@@ -141,6 +144,7 @@ fn measure_once(context: &Context, variant: Variant) -> Result<Sample, Failure> 
     })
 }
 
+// Runs the hidden command `waits`. Returns how long each wait took, in nanoseconds.
 fn waits_of(context: &Context, count: u64, ns: u64) -> Result<Vec<u64>, Failure> {
     let mut program = context.hidden("waits");
     program.extend(["--count".into(), count.to_string().into()]);
@@ -150,7 +154,8 @@ fn waits_of(context: &Context, count: u64, ns: u64) -> Result<Vec<u64>, Failure>
     samples.map_err(|_| Failure::Unreadable { program: "bench", wanted: "times", said })
 }
 
-/// The program: waits so many times with the time-stamp counter; prints what each took.
+/// The hidden command `waits`: waits `count` times by the time-stamp counter and prints how long
+/// each wait took.
 pub(crate) fn waits(flags: &WaitsFlags) {
     let (counted, took_ns) = touch::rate();
     let wanted = u128::from(flags.ns) * u128::from(counted) / u128::from(took_ns.max(1));
@@ -196,7 +201,7 @@ impl Compared {
     fn verdicts(&self) -> [Verdict; 3] {
         let requested = float(self.requested_ns);
         let name = format!("{} us", self.requested_ns / 1000);
-        // Not a number keeps no bound.
+        // NaN fails every bound.
         let measured = |value: f64| if self.quiet_count == 0 { f64::NAN } else { value };
         let verdict = |what: &str, value: f64, bound: f64, unit| Verdict {
             what: format!("{name}: {what}"),

@@ -1,4 +1,5 @@
-//! Time per operation grows with the delay by as much as there are faults per operation.
+//! The benchmark `law`: time per operation grows with the delay, by the number of faults per
+//! operation.
 
 use std::time::Duration;
 
@@ -16,22 +17,22 @@ const DELAYS_US: [u64; 6] = [0, 5, 10, 20, 40, 80];
 const KEYS: u64 = 200_000;
 const LOCAL: &str = "50%";
 const SEED: u64 = 1;
-/// Requests at a time. One by one, the server's processor would go to sleep in between, and waking
-/// it takes longer the longer it slept: a cost of this machine that grows with the delay.
+/// Outstanding requests. With one at a time the server's processor would sleep in between, and
+/// wake-up takes longer the longer it slept: a cost of this machine that grows with the delay.
 const DEPTH: u64 = 100;
 const R2_MIN: f64 = 0.99;
 const DEVIATION_MAX: f64 = 0.05;
 
-/// One run.
+/// The results of one run.
 #[derive(Debug, Clone, Copy)]
 struct Sample {
     op_us: f64,
     faults_per_op: f64,
-    /// Median of the faults, as the run reports them.
+    /// The median latency of a fault, from afar's record.
     fault_us: f64,
 }
 
-/// One delay, over rounds.
+/// The results of one delay over rounds.
 #[derive(Debug, Clone, Copy)]
 struct Point {
     delay_us: f64,
@@ -39,7 +40,7 @@ struct Point {
     faults_per_op: Spread,
 }
 
-/// All delays and what they say together.
+/// All delays, and the line through them.
 #[derive(Debug)]
 struct Law {
     points: Vec<Point>,
@@ -47,6 +48,8 @@ struct Law {
     line: Line,
 }
 
+/// Runs the benchmark.
+///
 /// # Errors
 /// When a run fails.
 pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
@@ -73,13 +76,14 @@ pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
     })
 }
 
+/// One run with one delay.
 fn measure(context: &Context, delay_us: u64, operations: u64) -> Result<Sample, Failure> {
-    // A delay of 1 ns has every fault timed and none delayed.
+    // With a delay of 1 ns afar times every fault and delays none.
     let rtt = if delay_us == 0 { "1ns".to_owned() } else { format!("{delay_us}us") };
     let flags = ["--local", LOCAL, "--allow-below-floor", "--rtt", &rtt];
     let mut server = Server::start(context, Kind::QuietRedis, &Place::far(&flags))?;
     server.store.fill(KEYS)?;
-    // Until the share of local pages among those that are asked for is what it stays.
+    // Warm-up, until the share of requested pages that are local is steady.
     read(&mut *server.store, operations, DEPTH, uniform(KEYS, SEED))?;
     let before = server.fetch_count(context)?;
     let took = read(&mut *server.store, operations, DEPTH, uniform(KEYS, SEED + 1))?;
@@ -93,6 +97,7 @@ fn measure(context: &Context, delay_us: u64, operations: u64) -> Result<Sample, 
     })
 }
 
+/// `time` in microseconds.
 fn micros(time: Duration) -> f64 {
     time.as_secs_f64() * 1e6
 }
@@ -111,12 +116,14 @@ impl Law {
         Self { line: Line::fit(&line.collect::<Vec<_>>()), floor_us, points }
     }
 
-    /// From the time without delay and the faults: what each further microsecond of a fault adds.
+    /// The predicted time per operation: that without a delay, plus for each fault the time by
+    /// which the delay exceeds the floor.
     fn predicted_us(&self, point: &Point) -> f64 {
         let undelayed = self.points.first().map_or(0.0, |first| first.op_us.median);
         undelayed + point.faults_per_op.median * (point.takes_us(self.floor_us) - self.floor_us)
     }
 
+    /// The relative error of the prediction for a point.
     fn deviation(&self, point: &Point) -> f64 {
         self.predicted_us(point) / point.op_us.median - 1.0
     }
@@ -192,7 +199,7 @@ impl Law {
 }
 
 impl Point {
-    /// No fault is shorter than the floor, whatever was asked for.
+    /// The duration of a fault: the delay, but never less than the floor.
     const fn takes_us(&self, floor_us: f64) -> f64 {
         self.delay_us.max(floor_us)
     }

@@ -1,4 +1,5 @@
-//! Is the load client in the way? `afar load kv` against the clients that come with the servers.
+//! The benchmark `load`: throughput of `afar load kv` against the clients that come with the
+//! servers.
 
 use std::ffi::OsString;
 use std::net::{TcpListener, TcpStream};
@@ -14,19 +15,20 @@ use crate::report::{Bound, Report, Table, Verdict};
 use crate::stats::Spread;
 
 const CONNECTIONS: u64 = 50;
-/// Keys that memcaslap stores and asks for on each connection.
+/// Keys that memcaslap stores and reads on each connection.
 const WINDOW: u64 = 1024;
-/// As many as those of all connections of memcaslap: what a server finds in its caches counts.
+/// Keys of all clients, as many as on all connections of memcaslap, because a server's cache misses
+/// depend on their number.
 const KEYS: u64 = CONNECTIONS * WINDOW;
-/// How long a client of memcached is measured, whole and with --quick.
+/// How long a client of memcached is measured, normally and with --quick.
 const LONGER: &str = "7s";
 const SHORTER: &str = "3s";
-/// What every client stores.
+/// Bytes of every value.
 const VALUE_BYTES: usize = 100;
-/// A key for redis-benchmark, with twelve digits in place of the word: as long as those of afar.
+/// The key of redis-benchmark, as long as those of afar: the tool replaces the word by 12 digits.
 const KEY: &str = "user0000000__rand_int__";
 
-/// One comparison.
+/// A comparison of two clients.
 #[derive(Debug, Clone, Copy)]
 struct Case {
     name: &'static str,
@@ -58,6 +60,8 @@ enum Client {
     Peer,
 }
 
+/// Runs the benchmark.
+///
 /// # Errors
 /// When a client or server is missing or fails.
 pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
@@ -67,7 +71,7 @@ pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
     for case in CASES {
         let (port, server) = start(context, case.server)?;
         if case.server == Server::Redis {
-            // The keys that redis-benchmark asks for; afar has others.
+            // Stores the keys that redis-benchmark reads; afar has others.
             let value = "x".repeat(VALUE_BYTES);
             redis_benchmark(context, port, &["SET", KEY, &value], KEYS * 5, 16)?;
         }
@@ -119,10 +123,12 @@ pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
     })
 }
 
+/// `words` as arguments of a command.
 fn words(words: &[&str]) -> Vec<OsString> {
     words.iter().map(OsString::from).collect()
 }
 
+/// Starts a server and waits until it listens. Returns its port.
 fn start(context: &Context, server: Server) -> Result<(u16, Job), Failure> {
     let port = TcpListener::bind("127.0.0.1:0")
         .and_then(|listener| listener.local_addr())
@@ -149,20 +155,21 @@ fn start(context: &Context, server: Server) -> Result<(u16, Job), Failure> {
     Ok((port, job))
 }
 
-/// Stores what [`afar`] asks for.
+/// Stores the keys that [`afar`] reads.
 fn fill(context: &Context, case: Case, port: u16) -> Result<(), Failure> {
     let mut command = load(context, case, port);
     command.extend(words(&["--requests", "1", "--fill"]));
     Job::start(context, &command)?.finish(LONG).map(drop)
 }
 
+/// Requests per second of `afar load` in one run.
 fn afar(context: &Context, case: Case, port: u16, limit: &[String]) -> Result<f64, Failure> {
     let mut command = load(context, case, port);
     command.extend(limit.iter().map(OsString::from));
     let said = Job::start(context, &command)?.finish(LONG)?;
     let results = serde_json::from_str(&said).ok().map(|run: Run<LoadResults>| run.results);
     let rate = results.map(|results| match case.server {
-        // Each as its peer does.
+        // Computed in the way of each peer.
         Server::Redis => results.requests_per_s,
         Server::Memcached => by_second(results.request_count_by_second),
     });
@@ -170,7 +177,7 @@ fn afar(context: &Context, case: Case, port: u16, limit: &[String]) -> Result<f6
     rate.ok_or(Failure::Unreadable { program: "afar load", wanted: "requests_per_s", said })
 }
 
-/// `afar load` without a limit.
+/// The command line of `afar load`, without a limit of requests or time.
 fn load(context: &Context, case: Case, port: u16) -> Vec<OsString> {
     let scheme = if case.server == Server::Redis { "redis" } else { "memcached" };
     let uri = format!("{scheme}://127.0.0.1:{port}");
@@ -190,7 +197,7 @@ fn load(context: &Context, case: Case, port: u16) -> Vec<OsString> {
     command
 }
 
-/// One command many times, its key drawn anew each time.
+/// Requests per second of redis-benchmark, which sends one command with random keys.
 fn redis_benchmark(
     context: &Context,
     port: u16,
@@ -216,6 +223,7 @@ fn redis_benchmark(
     rate.ok_or(Failure::Unreadable { program: "redis-benchmark", wanted: "rps", said })
 }
 
+/// Gets per second of memcaslap.
 fn memcaslap(context: &Context, port: u16) -> Result<f64, Failure> {
     let mix = context.fresh("memcaslap");
     // Lengths of keys and values, then the shares of set (0) and get (1).
@@ -224,7 +232,7 @@ fn memcaslap(context: &Context, port: u16) -> Result<f64, Failure> {
     let mut command = vec![find("memcaslap", "libmemcached-tools")?];
     let server = format!("127.0.0.1:{port}");
     let (connections, time) = (CONNECTIONS.to_string(), context.size(LONGER, SHORTER));
-    // It stores a window of keys for each connection first: a small one.
+    // memcaslap first stores a window of keys for each connection; `-w` makes it small.
     command.extend(words(&["-s", &server, "-T", "1", "-w", "1k", "-c", &connections]));
     command.extend(words(&["-t", time, "-S", "1s", "-F"]));
     command.push(mix.into());
@@ -232,13 +240,13 @@ fn memcaslap(context: &Context, port: u16) -> Result<f64, Failure> {
     tps(&said).ok_or(Failure::Unreadable { program: "memcaslap", wanted: "TPS of gets", said })
 }
 
-/// The median of the whole seconds.
+/// The median of counts per second; leaves out the last second, which is not whole.
 fn by_second(mut seconds: Vec<u64>) -> f64 {
     let _part = seconds.pop();
     Spread::of(seconds.into_iter().map(|count| count as f64)).median
 }
 
-/// The median over seconds of the gets in each, from the tables of memcaslap.
+/// The median of gets per second in the tables that memcaslap prints; `None` if there are none.
 fn tps(said: &str) -> Option<f64> {
     let mut is_get = false;
     let mut rates = Vec::new();

@@ -1,29 +1,28 @@
-//! The benchmarks of afar: each holds a promise against this machine and says PASS or FAIL.
+//! The benchmarks of afar: each compares figures of this machine with bounds and says PASS or FAIL.
 //!
 //! ```text
 //! flags -> context (afar, directory, rounds) -> alternating runs -> spreads -> report, record
 //! ```
 //!
-//! What each file knows: `delay` whether a delay lasts as long as it should, `latency`
-//! what a program sees of it, `overhead` what afar
-//! costs where it delays nothing, `processes` what a process costs beside thousands, `law` that
-//! time grows with delay as the faults say, `isolation` that budgets do not leak, `policies`
-//! whether policies are what they are called and what the choice of one is worth, `writes` whether
-//! write-backs take their time, `predict` whether slowdowns that were told come true, `load`
-//! whether the load client is in the way, `flash` what a disk over the network costs, `fair`
-//! whether a neighbour is left alone, `verdicts` whether what sweeps conclude is true, `fabric` how
-//! fast the simulated network is and `curve` that this is so for runs of any length.
-//! `process`, `far`, `server` and `store` run what is measured; `touch` and `python` are the
-//! programs, `random` the keys; `stats`, `report` and `progress` tell it.
+//! The files measure: `delay` the accuracy of delays, `latency` the mean and tail of fetches,
+//! `overhead` the cost of afar without a delay, `processes` the cost of a process beside thousands,
+//! `law` the growth of time with the delay, `isolation` budgets side by side, `policies` eviction
+//! policies against their definitions and each other, `writes` the bandwidth of write-backs,
+//! `predict` predicted slowdowns, `load` the load client, `flash` disks over the network, `fair`
+//! tenants beside attackers, `verdicts` conclusions of sweeps, `fabric` the speed of the network
+//! simulator and `curve` its dependence on the length of a run, `swap` the swap engine, `forks`
+//! stalls by forks.
+//! `process`, `far`, `server` and `store` run programs; `touch` and `python` are programs under
+//! test, `random` draws keys; `stats`, `report` and `progress` evaluate and print.
 //!
 //! Invariants:
-//! - Nothing outlives a benchmark, however it ends: children die with it (parent-death signal), its
-//!   directory goes with it (a guard that waits for its end).
-//! - Compared variants alternate, first one first in even rounds and last in odd ones, so that
-//!   drift of the machine hits all alike.
-//! - A timed run is repeated, whatever it measured, when other guests of the machine took too much
-//!   of its processor time; how often that was is said.
-//! - A benchmark that got a wrong answer from the program it ran fails; it does not report.
+//! - Nothing outlives a benchmark, however it ends: children die with it (parent-death signal), and
+//!   a guard process removes its directory.
+//! - Compared variants alternate, in opposite orders in even and odd rounds, so that drift of the
+//!   machine affects all equally.
+//! - A timed run is repeated, whatever it measured, when other guests of the host took too much of
+//!   its processor time; the report says how often.
+//! - A benchmark whose program gave a wrong answer fails and reports nothing.
 
 mod context;
 mod curve;
@@ -88,8 +87,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs one benchmark, or one of the programs that they measure; answers whether it kept its
-/// bounds.
+/// Runs a benchmark or a hidden command. Returns whether all bounds were kept.
 fn run(command: &Command) -> Result<bool, Failure> {
     match command {
         Command::Delay(flags) => {
@@ -146,6 +144,7 @@ fn run(command: &Command) -> Result<bool, Failure> {
     }
 }
 
+/// Runs a benchmark and prints its report. Returns whether all bounds were kept.
 fn benchmark(
     flags: &CommonFlags,
     run: impl FnOnce(&Context) -> Result<Report, Failure>,

@@ -1,22 +1,22 @@
-//! The figure of `delay`: requested against measured delay, and the error large enough to see.
+//! The figure of `delay`: requested against measured delay above, the error below.
 
 use chart::{Anchor, BLUE, ORANGE, Panel, Scale, Svg, Tick};
 use measure::Host;
 
 use crate::stats::{Spread, float};
 
-/// Mean error of DiME's busy-wait: the text of the paper says 68, the data of its figure give 63.
+/// Mean error of DiME's busy-wait by the text of the paper; the data of its figure give 63.
 pub(crate) const DIME_ERROR_NS: f64 = 68.0;
 
-/// What one requested delay came to, over rounds.
+/// The results of one requested delay over rounds.
 #[derive(Debug, Clone)]
 pub(crate) struct Point {
     pub(crate) requested_ns: u64,
-    /// Runs to which afar said that the delay is below its floor. The rest of the figures leave
-    /// them out, unless they are all there is.
+    /// Runs in which the delay is below afar's floor. The other figures leave them out, unless all
+    /// runs are.
     pub(crate) flagged_count: usize,
     pub(crate) run_count: usize,
-    /// Quantiles of measured minus requested.
+    /// Quantiles of measured minus requested delay, in nanoseconds; the others likewise.
     pub(crate) p5: Spread,
     pub(crate) p50: Spread,
     pub(crate) p95: Spread,
@@ -28,7 +28,7 @@ pub(crate) struct Point {
 /// All points of the figure.
 #[derive(Debug, Clone)]
 pub(crate) struct Figure {
-    /// The shortest fetch this machine can do, by afar's calibration.
+    /// The shortest possible fetch of this machine, by afar's calibration.
     pub(crate) floor_ns: Spread,
     pub(crate) points: Vec<Point>,
 }
@@ -51,6 +51,7 @@ pub(crate) fn draw(figure: &Figure, host: &Host) -> String {
     svg.finish("Requested and measured fetch delay, and the error, from 1 to 50 microseconds")
 }
 
+/// The upper panel: measured over requested delay.
 fn upper(svg: &mut Svg, figure: &Figure) {
     let panel =
         Panel { left: LEFT, top: 16.0, width: PANEL_WIDTH, height: 230.0, x: DELAYS, y: DELAYS };
@@ -66,7 +67,7 @@ fn upper(svg: &mut Svg, figure: &Figure) {
         let note = if has_hollow { " (below it: hollow)" } else { "" };
         let label = format!("floor of this machine, {floor:.2} µs{note}");
         let (x, y) = panel.at(60.0, floor);
-        // Where no dot above the floor can be.
+        // Beside the line, where no dot above the floor can be.
         let beside = if floor > 1.2 { y + 16.0 } else { y - 6.0 };
         svg.tinted((x, beside), &label, Anchor::End, ORANGE);
     }
@@ -78,6 +79,7 @@ fn upper(svg: &mut Svg, figure: &Figure) {
     svg.frame(&panel);
 }
 
+/// The lower panel: the error over requested delay.
 fn lower(svg: &mut Svg, figure: &Figure) {
     let axis = ErrorAxis::of(&figure.points);
     let panel = Panel {
@@ -93,7 +95,7 @@ fn lower(svg: &mut Svg, figure: &Figure) {
     svg.line(panel.at(0.8, 0.0), panel.at(63.0, 0.0), "#666666", "stroke-width=\"1\"");
     for point in &figure.points {
         let requested = float(point.requested_ns) / 1e3;
-        // A whisker without its end goes on beyond the axis.
+        // A whisker beyond the axis is cut and has no end mark.
         let clamp = |error: f64| error.clamp(axis.low, axis.high);
         let (below, above) = (clamp(point.p5.median), clamp(point.p95.median));
         svg.line(panel.at(requested, below), panel.at(requested, above), BLUE, THICK);
@@ -120,13 +122,13 @@ fn lower(svg: &mut Svg, figure: &Figure) {
     svg.tinted((LEFT + PANEL_WIDTH, top), &label, Anchor::End, ORANGE);
 }
 
-/// Every requested delay.
+/// A tick for every requested delay, in microseconds.
 fn ticks(figure: &Figure) -> Vec<Tick> {
     let requested = figure.points.iter().map(|point| float(point.requested_ns) / 1e3);
     requested.map(|delay| (delay, format!("{delay:.0}"))).collect()
 }
 
-/// Room for the band and for most points; one far away is drawn at the edge.
+/// The error axis: includes DiME's band and most points; outliers are drawn at its edge.
 #[derive(Debug, Clone, Copy)]
 struct ErrorAxis {
     low: f64,

@@ -1,10 +1,11 @@
-//! Slowdowns that `afar predict` tells from one run with all memory local, against measured ones.
+//! The benchmark `predict`: slowdowns that `afar predict` predicts from one run with all memory
+//! local, against measured ones.
 //!
-//! Each program is watched once, then run with all memory local and over networks with local
-//! memories that nothing was fitted to. The prediction is told how long the program takes with all
-//! memory local. The control is a line over the bandwidth of swapping (Gao et al. 2016, Fig. 6),
-//! fitted to all other programs and given the bandwidth that was measured: what a run of the
-//! program itself tells it, which the prediction does without.
+//! Each program is recorded once, then run with all memory local and over networks with local
+//! memories that no parameter was fitted to. The prediction gets the run time with all memory
+//! local. The control is a line over the bandwidth of swapping (Gao et al. 2016, Fig. 6), fitted to
+//! all other programs. It gets the measured bandwidth of the program, which the prediction does
+//! without.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -23,12 +24,12 @@ use crate::server::{Kind, Server};
 use crate::stats::{Quantile, Spread, float, quantile};
 use crate::store::{read, uniform};
 
-/// A program and how much it is given to do.
+/// A program and its input.
 #[derive(Debug, Clone, Copy)]
 enum Load {
-    /// `afar workload` with these words.
+    /// `afar workload` with these arguments.
     Job(&'static [&'static str]),
-    /// A server with so many keys, of which so many are asked for, by Zipf's law or uniformly.
+    /// A server with `keys` keys and `operations` reads of keys, Zipf or uniform.
     Store { kind: Kind, keys: u64, operations: u64, is_zipf: bool },
 }
 
@@ -40,7 +41,7 @@ struct Far {
     bandwidth: &'static str,
 }
 
-/// One program over one network.
+/// The results of one program over one network.
 #[derive(Debug, Clone, Copy)]
 struct Found {
     pair: usize,
@@ -49,13 +50,13 @@ struct Found {
     predicted: f64,
     low: f64,
     high: f64,
-    /// Of swapping, in gigabytes a second.
+    /// The measured bandwidth of swapping, in gigabytes per second.
     swap_gb_per_sec: f64,
     fetches: f64,
     fetches_predicted: f64,
 }
 
-/// Seconds from the start of a program to its end, and what afar says of it.
+/// The run time of a program in seconds, and afar's record of it.
 type Timed = (f64, Option<FarRun>);
 
 const fn store(kind: Kind, keys: u64, operations: u64, is_zipf: bool) -> Load {
@@ -83,14 +84,16 @@ const FAR: [Far; 4] = [
     Far { local: "35%", rtt: "2us", bandwidth: "100Gbps" },
 ];
 const ZIPF_EXPONENT: f64 = 0.99;
-/// Requests on their way at a time.
+/// Outstanding requests of a server.
 const DEPTH: u64 = 50;
 const SEED: u64 = 1;
-/// Beyond, nobody would put the memory far away.
+/// Larger slowdowns do not count: nobody would use far memory there.
 const SLOWDOWN_MAX: f64 = 2.0;
 const MEDIAN_MAX: f64 = 0.05;
 const P90_MAX: f64 = 0.15;
 
+/// Runs the benchmark.
+///
 /// # Errors
 /// When a run fails.
 pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
@@ -124,7 +127,7 @@ pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
     })
 }
 
-/// Watches one program, has the points predicted, and measures them.
+/// Records one program, then predicts and measures its slowdowns at `points`.
 fn compare(
     context: &Context,
     (pair, name): (usize, &'static str),
@@ -134,8 +137,8 @@ fn compare(
     let profile = context.fresh("reuse");
     context.progress.show(&format!("{name}: watching it"));
     context.undisturbed(|| execute(context, load, &Place::Watched(profile.clone())))?;
-    // Shares of the most memory in use: of what is in use at each moment a program that starts has
-    // so little that it may fetch a page again and again, and how often is chance.
+    // Local memory is a share of the peak. A share of the memory in use would be so small while a
+    // program starts that its number of fetches would depend on chance.
     let peak = predict(context, &profile, &["--local", "100%"])?;
     let of = format!("--of={}", peak.number("/profile/managed_peak_bytes")?);
     let mut places = vec![Place::far(&["--local", "100%"])];
@@ -164,16 +167,16 @@ fn compare(
             high: told.number("/points/0/slowdown_high")?,
             swap_gb_per_sec: median(&swapped, runs),
             fetches: median(&fetches, runs),
-            // The last of the policies that are told: clock.
+            // The third policy of the output is CLOCK.
             fetches_predicted: told.number("/curve/2/fetch_count")?,
         });
     }
     Ok(found)
 }
 
-/// Seconds from the start of the program to its end, and what afar says of it.
+/// Runs a program to its end.
 fn execute(context: &Context, load: Load, place: &Place) -> Result<Timed, Failure> {
-    // Drawn before the program starts.
+    // The table of the distribution is computed before the program starts.
     let zipf = |keys| Zipf::new(keys, ZIPF_EXPONENT, SEED);
     let zipf = match load {
         Load::Store { keys, is_zipf: true, .. } => Some(zipf(keys)),
@@ -197,12 +200,12 @@ fn execute(context: &Context, load: Load, place: &Place) -> Result<Timed, Failur
         }
     };
     let took = begin.elapsed().as_secs_f64();
-    // afar has measured itself before; that is not the program's time.
+    // The record's time leaves out afar's calibration.
     let own = run.as_ref().map(|run| float(run.figures.elapsed_ns) / 1e9);
     Ok((own.unwrap_or(took), run))
 }
 
-/// What the line over the bandwidth of all other programs says of each.
+/// The slowdown of each result by a line over the bandwidth of all other programs.
 fn control(found: &[Found]) -> Vec<f64> {
     let of = |one: &Found| {
         let others = found.iter().filter(|other| other.pair != one.pair);
@@ -271,10 +274,11 @@ fn text(found: &[Found], control: &[f64], counted: usize) -> String {
     )
 }
 
-/// What `afar predict --json` has said.
+/// The JSON of `afar predict`, parsed and as text.
 struct Told(Value, String);
 
 impl Told {
+    /// The number at a JSON pointer.
     fn number(&self, pointer: &'static str) -> Result<f64, Failure> {
         let number = self.0.pointer(pointer).and_then(Value::as_f64);
         let wanted = pointer;
@@ -287,12 +291,13 @@ impl Told {
 }
 
 impl Far {
-    /// With a share of what `of` says.
+    /// The run under afar; `of` is the flag that says what local memory is a share of.
     fn place(&self, of: &str) -> Place {
         let words = ["--local", self.local, of, "--rtt", self.rtt, "--bandwidth", self.bandwidth];
         Place::far(&words)
     }
 
+    /// The prediction for this network if the program takes `alone` seconds with all memory local.
     fn predicted(
         &self,
         context: &Context,
@@ -306,7 +311,7 @@ impl Far {
     }
 }
 
-/// What `afar predict` says of a profile.
+/// Runs `afar predict` on a profile.
 fn predict(context: &Context, profile: &Path, words: &[&str]) -> Result<Told, Failure> {
     let mut command: Vec<OsString> = vec![context.afar.clone().into(), "predict".into()];
     command.push(profile.into());
@@ -316,6 +321,7 @@ fn predict(context: &Context, profile: &Path, words: &[&str]) -> Result<Told, Fa
 }
 
 impl Found {
+    /// Predicted minus measured slowdown.
     fn error(&self) -> f64 {
         self.predicted - self.measured
     }

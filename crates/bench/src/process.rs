@@ -12,15 +12,15 @@ use sys::group::Group;
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// For what takes a moment.
+/// Time limit of short programs.
 pub(crate) const SHORT: Duration = Duration::from_secs(30);
-/// For what is measured.
+/// Time limit of measured programs.
 pub(crate) const LONG: Duration = Duration::from_secs(300);
-/// How much of a failed program's output is shown.
+/// How many characters of a failed program's output an error shows.
 const TAIL_CHARS: usize = 400;
 
-/// A running child. It is killed when this is dropped, and by the kernel when this process ends in
-/// any way.
+/// A running child process. Dropping the job kills it, and so does the kernel when this process
+/// ends.
 #[derive(Debug)]
 pub(crate) struct Job {
     child: Child,
@@ -30,7 +30,7 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// Starts `command`, its output going to files. Call from the main thread only: the kernel
+    /// Starts `command` with its output in files. Call it from the main thread only: the kernel
     /// kills the child when the thread that started it ends.
     ///
     /// # Errors
@@ -39,7 +39,7 @@ impl Job {
         Self::spawn(context, command, None, Stdio::null())
     }
 
-    /// As [`Job::start`], with this as its standard input.
+    /// As [`Job::start`], with `stdin` as the child's standard input.
     ///
     /// # Errors
     /// As [`Job::start`].
@@ -100,13 +100,13 @@ impl Job {
         self.child.id()
     }
 
-    /// Ends the child at once.
+    /// Kills the child.
     pub(crate) fn kill(&mut self) {
         let _ended_already = self.child.kill();
         let _ended_already = self.child.wait();
     }
 
-    /// Fails if the child has ended, for those who wait for it to become ready.
+    /// Fails if the child has ended, for callers that wait until it is ready.
     ///
     /// # Errors
     /// With its status and output when it has ended.
@@ -118,10 +118,10 @@ impl Job {
         }
     }
 
-    /// Waits for the end; the answer is what it printed on standard output.
+    /// Waits for the child's end. Returns its standard output.
     ///
     /// # Errors
-    /// When it fails or takes longer than `limit`; it is dead then.
+    /// When it fails, or takes longer than `limit` and is killed.
     pub(crate) fn finish(mut self, limit: Duration) -> Result<String, Failure> {
         let deadline = Instant::now() + limit;
         let ended = sys::process::watch(self.child.id())?;
@@ -145,7 +145,7 @@ impl Job {
         std::fs::read_to_string(&self.stdout).map_err(Failure::file("read", &self.stdout))
     }
 
-    /// The failure to be `what` in time.
+    /// The failure that the child did not `what` within `limit`.
     pub(crate) fn too_slow(&self, what: &'static str, limit: Duration) -> Failure {
         Failure::TooSlow {
             program: self.program.clone(),
@@ -155,11 +155,12 @@ impl Job {
         }
     }
 
+    /// The failure that the child ended with `status`.
     fn ended(&self, status: ExitStatus) -> Failure {
         Failure::Ended { program: self.program.clone(), status, said: self.said() }
     }
 
-    // The end of its output, on one line.
+    // The end of the child's output, on one line.
     fn said(&self) -> String {
         let read = |path| std::fs::read_to_string(path).unwrap_or_default();
         let all = read(&self.stderr) + &read(&self.stdout);
@@ -179,10 +180,10 @@ impl Drop for Job {
     }
 }
 
-/// The path of a program on PATH.
+/// The path of `program`, searched on PATH.
 ///
 /// # Errors
-/// When there is none; the remedy names the Debian package.
+/// When it is not on PATH; the error names the Debian `package`.
 pub(crate) fn find(program: &'static str, package: &'static str) -> Result<OsString, Failure> {
     let directories = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&directories)
@@ -192,6 +193,7 @@ pub(crate) fn find(program: &'static str, package: &'static str) -> Result<OsStr
         .ok_or(Failure::Missing { program, package })
 }
 
+/// The file name in a path.
 fn name_of(path: &str) -> String {
     path.rsplit('/').next().unwrap_or(path).to_owned()
 }

@@ -1,17 +1,18 @@
-//! What a process costs beside others under management: 1 to 4,000 of them.
+//! The benchmark `processes`: the cost of a process beside up to 3,999 other managed processes.
 //!
 //! ```text
 //! bench processes -> afar run -> bench crowd: idle processes, then touches, then exits
 //! ```
 //!
-//! The idle processes sleep while one touches pages of which a quarter are local. Each process has
-//! a budget of its own, so that the others' memory does not change what is fetched; only tables and
-//! lists that grow with the number of processes do.
+//! The idle processes sleep while one touches pages, a quarter of which are local. Each process has
+//! a budget of its own, so that the others' memory does not change the fetches; the cost can only
+//! grow by tables and lists that grow with the number of processes.
 //!
-//! A thread that has just woken many others is scheduled otherwise for some seconds: Linux counts
-//! whom it wakes (`wakee_flips` of kernel/sched/fair.c), halves that once a second, and lets those
-//! that it wakes run elsewhere meanwhile. The supervisor has woken the helper of each process, and
-//! a fault takes a third longer until that is forgotten. So pages are touched until then first.
+//! A thread that has just woken many others is scheduled differently for some seconds: Linux counts
+//! changes of the woken thread (`wakee_flips` of kernel/sched/fair.c), halves the count once a
+//! second, and runs woken threads on other processors meanwhile. The supervisor has woken the
+//! helper of each process, and a fault takes a third longer until the count has decayed. So the
+//! benchmark touches pages for that long before it measures.
 
 use std::io::{Read as _, Write as _};
 use std::process::{Child, Command, Stdio};
@@ -28,27 +29,29 @@ use crate::progress;
 use crate::report::{Bound, Report, Table, Verdict};
 use crate::stats::{Spread, float};
 
-/// Processes under management, the touching one and short-lived ones included.
+/// Managed processes, including the touching one and a short-lived one.
 const PROCESSES: [u64; 4] = [1, 64, 1024, 4000];
-// Stacks of thousands that sleep are more than a tenth; that each process is managed, and every
-// touch a fetch, is checked here.
+// `--allow-unmanaged`: the stacks of thousands of sleeping processes are more than a tenth of all
+// memory. `measure` checks that each process is managed and every touch a fetch.
 const FLAGS: [&str; 7] =
     ["--local", "8MiB", "--budget", "process", "--trap", "bpf", "--allow-unmanaged"];
 const PAGES: u64 = 8192;
 const ROUNDS: u64 = 40;
 const EXITS: u64 = 60;
-/// The largest number over one, each.
+/// Bound of each figure with most processes over that with one.
 const RATIO_MAX: f64 = 1.10;
 const NAMES: [&str; FIGURES] =
     ["a fault that fetches, ns", "afar's own time per fetch, ns", "exit, us", "end by SIGKILL, us"];
 const FIGURES: usize = 4;
 const EACH: [usize; FIGURES] = [0, 1, 2, 3];
-/// Those of them with a bound. A process that is killed ends without a call that afar could hear
-/// of, and the kernel looks through all others for an owner of its memory.
+/// How many of the figures have a bound. End by SIGKILL has none: afar sees no system call, and the
+/// kernel searches all other processes for an owner of the memory.
 const BOUNDED: usize = 3;
 
+/// Runs the benchmark.
+///
 /// # Errors
-/// When a run fails, or fetched less than it should have.
+/// When a run fails, or has too few managed processes or fetches.
 pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
     let rounds = context.size(ROUNDS, ROUNDS / 4);
     let runs =
@@ -97,6 +100,7 @@ pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
     })
 }
 
+/// One run: the figures in the order of [`NAMES`].
 fn measure(context: &Context, processes: u64, rounds: u64) -> Result<[f64; FIGURES], Failure> {
     let mut program = context.hidden("crowd");
     let sizes = [("--processes", processes), ("--pages", PAGES), ("--rounds", rounds)];
@@ -124,21 +128,21 @@ fn measure(context: &Context, processes: u64, rounds: u64) -> Result<[f64; FIGUR
     Ok([fault_ns, supervisor_ns, exit_us, kill_us])
 }
 
-/// The child of the benchmark: prints nanoseconds per touch, nanoseconds of the supervisor's
-/// processor time per touch, the medians of microseconds that an exit and an end by SIGKILL take,
-/// and touches in all.
+/// The hidden command `crowd`: prints nanoseconds per touch, nanoseconds of the supervisor's
+/// processor time per touch, median microseconds of an exit and of an end by SIGKILL, and the
+/// number of touches.
 ///
 /// # Errors
 /// When a process cannot be started.
 pub(crate) fn crowd(flags: &CrowdFlags) -> Result<(), Failure> {
-    // The short-lived process is one of them, too.
+    // The others are this process and the short-lived one.
     let idle = flags.processes.saturating_sub(2);
     sys::process::allow_descriptors(idle * 2 + 64);
     let crowd: Vec<Echo> = (0..idle).map(|_| Echo::start()).collect::<Result<_, _>>()?;
     let words = usize::try_from(flags.pages).unwrap_or(usize::MAX) * 512;
     let mut memory: Vec<u64> = (1..=words as u64).collect();
     let supervisor = std::os::unix::process::parent_id();
-    // Until the share of local pages is what it stays, and the scheduler has forgotten the crowd.
+    // Warm-up, until the share of local pages is steady and the scheduler's count has decayed.
     let (warming, forgotten) = (Instant::now(), forgotten_after(flags.processes));
     let mut warmed = 0;
     while warming.elapsed() < forgotten {
@@ -158,7 +162,7 @@ pub(crate) fn crowd(flags: &CrowdFlags) -> Result<(), Failure> {
     }
     let touches = float(flags.pages * flags.rounds);
     let [exit, kill] = [exits, kills].map(|times| Spread::of(times).median);
-    // Those of the warming whose pages had all been touched before.
+    // Touches of the warm-up count, too, except for the first touches of all pages.
     let all = warmed.saturating_sub(flags.pages) + flags.pages * flags.rounds;
     progress::answer(&format!(
         "{} {} {exit} {kill} {all}\n",
@@ -169,18 +173,20 @@ pub(crate) fn crowd(flags: &CrowdFlags) -> Result<(), Failure> {
     Ok(())
 }
 
-// One wake-up of each of so many processes, halved once a second, and two seconds more.
+// How long the scheduler's count of one wake-up per process takes to decay, halved once a second,
+// plus two seconds.
 fn forgotten_after(processes: u64) -> Duration {
     Duration::from_secs(u64::from(processes.max(1).ilog2()) + 2)
 }
 
+// Touches every page once, in order.
 fn touch(memory: &mut [u64]) {
     for word in memory.iter_mut().step_by(512) {
         std::hint::black_box(*word);
     }
 }
 
-/// Processor time of all threads of a process, in nanoseconds.
+/// The processor time of all threads of a process, in nanoseconds.
 fn processor_ns(pid: u32) -> u64 {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let time = |task: std::fs::DirEntry| -> Option<u64> {
@@ -190,11 +196,11 @@ fn processor_ns(pid: u32) -> u64 {
     tasks.filter_map(time).sum()
 }
 
-/// A process that waits for a line and repeats it.
+/// A process that echoes its input (`cat`).
 struct Echo(Child);
 
 impl Echo {
-    /// Starts one and waits until it has answered: it is under management then.
+    /// Starts a process and waits until it has answered, and so is managed.
     fn start() -> Result<Self, Failure> {
         let failed = |source| Failure::NotStarted { program: "cat".to_owned(), source };
         let mut cat = Command::new("cat");
@@ -208,7 +214,7 @@ impl Echo {
         Ok(echo)
     }
 
-    /// Ends its input, after which it exits by itself; answers how long that took.
+    /// Closes its input, so that it exits. Returns how long that took.
     fn exit(mut self) -> Duration {
         let begin = Instant::now();
         drop(self.0.stdin.take());
@@ -216,7 +222,7 @@ impl Echo {
         begin.elapsed()
     }
 
-    /// Kills it; answers how long that took.
+    /// Kills the process. Returns how long that took.
     fn kill(mut self) -> Duration {
         let begin = Instant::now();
         let _gone = self.0.kill();

@@ -1,9 +1,9 @@
-//! What a person sees: one line while it goes on, the report at the end.
+//! Output: a progress line on the terminal, answers, and errors.
 
 use std::cell::Cell;
 use std::io::{IsTerminal, Write};
 
-/// One line on standard error, when that is a terminal.
+/// A progress line on standard error, if that is a terminal.
 #[derive(Debug)]
 pub(crate) struct Progress {
     shown: Cell<bool>,
@@ -15,7 +15,7 @@ impl Progress {
         Self { shown: Cell::new(false), terminal: std::io::stderr().is_terminal() }
     }
 
-    /// Shows `text` in place of what was shown before.
+    /// Replaces the line by `text`.
     pub(crate) fn show(&self, text: &str) {
         if !self.terminal {
             return;
@@ -24,13 +24,14 @@ impl Progress {
         self.put(true, &format!("\r{short}\x1b[K"));
     }
 
-    /// Leaves nothing behind.
+    /// Erases the line.
     pub(crate) fn erase(&self) {
         if self.shown.get() {
             self.put(false, "\r\x1b[K");
         }
     }
 
+    /// Writes `text` to the terminal; `shows` says whether a line is visible then.
     fn put(&self, shows: bool, text: &str) {
         self.shown.set(shows);
         let mut stderr = std::io::stderr().lock();
@@ -45,14 +46,14 @@ impl Drop for Progress {
     }
 }
 
-/// Prints an answer. A reader that has gone away is no error.
+/// Prints `text` on standard output. A reader that has gone away is no error.
 pub(crate) fn answer(text: &str) {
     let mut stdout = std::io::stdout().lock();
     let _closed = stdout.write_all(text.as_bytes());
     let _unflushed = stdout.flush();
 }
 
-/// Says in one sentence what is wrong.
+/// Prints an error, one sentence, on standard error.
 pub(crate) fn complain(text: &str) {
     let _closed = writeln!(std::io::stderr(), "bench: {text}");
 }

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::far::{FarRun, Place};
 use crate::process::LONG;
 
-/// Debian's: others on PATH may be wrappers.
+/// Debian's Python; others on PATH may be wrappers.
 const PYTHON: &str = "/usr/bin/python3";
 
 const SORT: &str = "
@@ -42,20 +42,20 @@ for _ in range(pairs):
 print((time.perf_counter_ns() - start) // pairs)
 ";
 
-/// A sort of strings.
+/// The results of a sort of strings.
 #[derive(Debug, Clone)]
 pub(crate) struct Sorted {
-    /// Making the strings.
+    /// Time to make the strings.
     pub(crate) build_ns: u64,
-    /// Sorting them for the first time.
+    /// Time of the first sort.
     pub(crate) sort_ns: u64,
-    /// Sorting them again; the median.
+    /// Median time of later sorts.
     pub(crate) again_ns: u64,
-    /// From the start of Python to its end, for which the faults in the record are counted.
+    /// Run time of Python, for which the record counts faults.
     pub(crate) whole_ns: u64,
-    /// CRC-32 of the result.
+    /// CRC-32 of the sorted strings.
     pub(crate) checksum: u64,
-    /// afar's record.
+    /// afar's record; `None` without far memory.
     pub(crate) run: Option<FarRun>,
 }
 
@@ -79,8 +79,8 @@ pub(crate) fn sort(
     Ok(Sorted { build_ns, sort_ns, again_ns, whole_ns, checksum, run })
 }
 
-/// Maps and unmaps `bytes` of anonymous memory, untouched, `pairs` times; nanoseconds per pair,
-/// Python's own share included.
+/// Maps and unmaps `bytes` of anonymous memory, untouched, `pairs` times. Returns nanoseconds per
+/// pair, including Python's own time.
 ///
 /// # Errors
 /// When Python is missing or fails.
@@ -97,8 +97,8 @@ pub(crate) fn map(
     Ok(ns)
 }
 
-// Runs a script of Python in its place; answers the whole numbers that it prints, and the facts of
-// the run if that was under afar.
+// Runs a Python script. Returns the whole numbers that it prints, and afar's record if it ran under
+// afar.
 fn execute(
     context: &Context,
     place: &Place,
@@ -120,14 +120,15 @@ fn execute(
     }
 }
 
+/// The failure that a script printed `numbers` instead of what is `wanted`.
 fn unreadable(wanted: &'static str, numbers: &[u64]) -> Failure {
     Failure::Unreadable { program: "python3", wanted, said: format!("{numbers:?}") }
 }
 
-/// Checks that all runs came to one result.
+/// Checks that all runs have the same result.
 ///
 /// # Errors
-/// When one did not.
+/// When one has another result than the first.
 pub(crate) fn same_result(checksums: impl Iterator<Item = u64>) -> Result<(), Failure> {
     let mut checksums = checksums.peekable();
     let first = checksums.peek().copied();

@@ -1,4 +1,4 @@
-//! Key sequences that are the same in every run.
+//! Random numbers and keys that are the same in every run.
 
 /// SplitMix64 (Steele, Lea, Flood 2014): one addition and three mixing steps per number.
 #[derive(Debug, Clone)]
@@ -11,28 +11,29 @@ impl SplitMix64 {
         Self { state: seed }
     }
 
+    /// The next 64 random bits.
     pub(crate) const fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mix(self.state)
     }
 
-    /// Below `bound`, which is not 0. Its bias is below `bound` in 2^64.
+    /// A random number below `bound`, which is not 0. Its bias is below `bound` in 2^64.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         let scaled = (u128::from(self.next()) * u128::from(bound)) >> 64;
         u64::try_from(scaled).unwrap_or(0)
     }
 }
 
-/// Keys with Zipf popularity, the popular ones scattered over the key space.
+/// Draws keys with Zipf popularity; the popular ones are scattered over the key space.
 #[derive(Debug, Clone)]
 pub(crate) struct Zipf {
-    // Cumulated weight of the ranks, scaled to 2^63.
+    // The cumulative weight of the ranks, scaled to 2^63.
     cumulated: Vec<u64>,
     key_of_rank: Vec<u64>,
 }
 
 impl Zipf {
-    /// Over `keys` keys, popularity falling as rank to the power of -`exponent`.
+    /// The distribution of `keys` keys with popularity rank^-`exponent`.
     pub(crate) fn new(keys: u64, exponent: f64, seed: u64) -> Self {
         let weights: Vec<f64> =
             (1..=keys).map(|rank| crate::stats::float(rank).powf(-exponent)).collect();
@@ -44,7 +45,7 @@ impl Zipf {
         });
         let cumulated = cumulated.collect();
         let mut key_of_rank: Vec<u64> = (0..keys).collect();
-        // Fisher and Yates.
+        // The shuffle of Fisher and Yates.
         let mut random = SplitMix64::new(seed);
         for last in (1..key_of_rank.len()).rev() {
             let bound = last as u64 + 1;
@@ -54,6 +55,7 @@ impl Zipf {
         Self { cumulated, key_of_rank }
     }
 
+    /// Draws a key.
     pub(crate) fn draw(&self, random: &mut SplitMix64) -> u64 {
         let point = random.next() >> 1;
         let rank = self.cumulated.partition_point(|&weight| weight <= point);
@@ -62,12 +64,14 @@ impl Zipf {
     }
 }
 
+/// The three mixing steps of SplitMix64.
 const fn mix(z: u64) -> u64 {
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
 }
 
+/// `share` times 2^63.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -10,24 +10,24 @@ use serde_json::{Map, Value, json};
 use crate::context::{Context, STOLEN_MAX, Stolen};
 use crate::failure::Failure;
 
-/// What a benchmark found.
+/// The results of a benchmark.
 #[derive(Debug)]
 pub(crate) struct Report {
-    /// As on the command line.
+    /// Its name on the command line.
     pub(crate) name: &'static str,
-    /// What was set, for the record.
+    /// Its settings, for the record.
     pub(crate) settings: Value,
-    /// What was measured, for the record.
+    /// Its figures, for the record.
     pub(crate) results: Value,
-    /// The same for people.
+    /// Its figures as tables.
     pub(crate) text: String,
     pub(crate) verdicts: Vec<Verdict>,
 }
 
-/// What one part of a benchmark found.
+/// The results of one part of a benchmark.
 #[derive(Debug)]
 pub(crate) struct Found {
-    /// As on the command line.
+    /// Its name on the command line.
     pub(crate) name: &'static str,
     pub(crate) settings: Value,
     pub(crate) results: Value,
@@ -35,13 +35,13 @@ pub(crate) struct Found {
     pub(crate) verdicts: Vec<Verdict>,
 }
 
-/// A figure and the bound it has to keep.
+/// A figure and its bound.
 #[derive(Debug, Clone)]
 pub(crate) struct Verdict {
     pub(crate) what: String,
     pub(crate) value: f64,
     pub(crate) bound: Bound,
-    /// What both are counted in; empty for ratios.
+    /// The unit of both; empty for ratios.
     pub(crate) unit: &'static str,
 }
 
@@ -51,13 +51,13 @@ pub(crate) enum Bound {
     AtLeast(f64),
 }
 
-/// Rows of words under a header, the first column left-aligned, the others right.
+/// A table: a header and rows, the first column left-aligned, the others right-aligned.
 #[derive(Debug)]
 pub(crate) struct Table {
     rows: Vec<Vec<String>>,
 }
 
-/// Where the record goes; opened before anything is run.
+/// The file of the record, created before any run.
 #[derive(Debug)]
 pub(crate) struct RecordFile {
     path: PathBuf,
@@ -65,7 +65,7 @@ pub(crate) struct RecordFile {
 }
 
 impl Report {
-    /// Of a benchmark in parts, each under its name.
+    /// The report of a benchmark in parts, each under its name.
     pub(crate) fn of_parts(name: &'static str, parts: Vec<Found>) -> Self {
         let (mut settings, mut results) = (Map::new(), Map::new());
         let (mut texts, mut verdicts) = (Vec::new(), Vec::new());
@@ -84,11 +84,12 @@ impl Report {
         }
     }
 
+    /// Whether all bounds were kept.
     pub(crate) fn passes(&self) -> bool {
         self.verdicts.iter().all(Verdict::passes)
     }
 
-    /// The tables, the machine and the verdicts.
+    /// The report as text: the machine, the tables and the verdicts.
     pub(crate) fn text(&self, context: &Context) -> String {
         let host = &context.host;
         let mut out = String::new();
@@ -116,7 +117,7 @@ impl Report {
         out
     }
 
-    /// Everything as JSON.
+    /// The record of the benchmark as JSON.
     pub(crate) fn record(&self, context: &Context) -> String {
         let command: Vec<String> =
             std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();
@@ -141,7 +142,7 @@ impl Report {
     }
 }
 
-// Nothing where nobody disturbed anything.
+// A note on runs that other guests disturbed; `None` if none was repeated.
 fn stolen(context: &Context) -> Option<String> {
     let Stolen { repeated_count, kept_max } = context.stolen();
     (repeated_count > 0).then(|| {
@@ -155,6 +156,7 @@ fn stolen(context: &Context) -> Option<String> {
 }
 
 impl Verdict {
+    /// Whether the value keeps its bound; NaN does not.
     pub(crate) fn passes(&self) -> bool {
         match self.bound {
             Bound::AtMost(limit) => self.value <= limit,
@@ -188,6 +190,7 @@ impl std::fmt::Display for Verdict {
 }
 
 impl Bound {
+    /// The kind as the record names it, and the limit.
     const fn parts(self) -> (&'static str, f64) {
         match self {
             Self::AtMost(limit) => ("at_most", limit),
@@ -227,7 +230,7 @@ impl Table {
     }
 }
 
-/// Opens the record's file, so that a typo costs nothing.
+/// Creates the record's file before any run, so that a wrong path is found at once.
 ///
 /// # Errors
 /// When it cannot be created.
@@ -237,6 +240,8 @@ pub(crate) fn open(path: &Path) -> Result<RecordFile, Failure> {
 }
 
 impl RecordFile {
+    /// Writes the record.
+    ///
     /// # Errors
     /// When the disk is full.
     pub(crate) fn write(mut self, text: &str) -> Result<(), Failure> {
@@ -245,7 +250,7 @@ impl RecordFile {
     }
 }
 
-/// As many decimals as three digits need.
+/// A number with 0 to 4 decimals: about three significant digits.
 fn figure(value: f64) -> String {
     let magnitude = value.abs();
     let decimals = if value.fract() == 0.0 || magnitude >= 100.0 {

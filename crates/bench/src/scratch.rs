@@ -1,4 +1,4 @@
-//! A private directory that is gone after this process, however it ends.
+//! A private directory that is removed after this process, however it ends.
 
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::CommandExt;
@@ -7,8 +7,9 @@ use std::process::{Child, Command, Stdio};
 
 use crate::failure::Failure;
 
-/// Waits for the end of its input, which comes when this process ends in any way. Then others that
-/// die with it get a second to be gone, so that none of them writes while the directory is removed.
+/// The guard's script: waits for the end of its input, which comes when this process ends. Then
+/// waits a second for processes that die with it, so that none writes while it removes the
+/// directory.
 const GUARD: &str =
     "trap '' HUP INT TERM; cat >/dev/null; [ ! -e \"$0\" ] || { sleep 1; rm -rf -- \"$0\"; }";
 
@@ -20,6 +21,8 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
+    /// Creates the directory and starts its guard.
+    ///
     /// # Errors
     /// When it cannot be created.
     pub(crate) fn create() -> Result<Self, Failure> {
@@ -30,7 +33,7 @@ impl Scratch {
         let guard = Command::new("sh")
             .args(["-c", GUARD])
             .arg(&path)
-            // Out of reach of what is sent to this process and all its children.
+            // Out of reach of signals to this process' group.
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -52,7 +55,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What cannot be removed now the guard tries again.
+        // The guard tries again if this fails.
         let _left_to_the_guard = std::fs::remove_dir_all(&self.path);
         drop(self.guard.stdin.take());
         let _ended = self.guard.wait();

@@ -1,4 +1,4 @@
-//! A key-value server with or without far memory, from start to record.
+//! A key-value server under test, with or without far memory.
 
 use std::ffi::OsString;
 use std::os::unix::net::UnixStream;
@@ -12,10 +12,11 @@ use crate::process::{LONG, SHORT, find};
 use crate::store::{Memcached, Redis, Store};
 
 const POLL: Duration = Duration::from_millis(10);
-// Timers of Redis touch its memory: as seldom as it goes, so that faults are those of requests.
+// Redis' timers touch its memory: they run as seldom as possible, so that requests cause the
+// faults.
 const QUIET_REDIS: [&str; 6] = ["--hz", "1", "--dynamic-hz", "no", "--activerehashing", "no"];
-// Likewise the background threads of memcached, of which one would let the hash table grow (2^18
-// buckets are enough). One worker: requests in one order.
+// memcached without background threads, one of which would grow the hash table (2^18 buckets are
+// enough), and with one worker, so that requests have one order.
 const QUIET_MEMCACHED: [&str; 4] = [
     "-t",
     "1",
@@ -23,7 +24,7 @@ const QUIET_MEMCACHED: [&str; 4] = [
     "hashpower=18,no_hashexpand,no_lru_crawler,no_lru_maintainer,slab_automove=0",
 ];
 
-/// Which server.
+/// A kind of server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Redis,
@@ -40,11 +41,12 @@ pub(crate) struct Server {
     pub(crate) store: Box<dyn Store>,
 }
 
-/// A server that is told to stop is visited so often, as long as it answers.
+/// How often a server that shuts down is connected to, as long as it accepts.
 const KNOCKS: u32 = 500;
 const BETWEEN_KNOCKS: Duration = Duration::from_millis(2);
 
 impl Kind {
+    /// The command line of the server.
     fn program(self, context: &Context, socket: &Path) -> Result<Vec<OsString>, Failure> {
         let socket = socket.as_os_str().to_owned();
         let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
@@ -64,6 +66,7 @@ impl Kind {
         Ok(command)
     }
 
+    /// Connects to the server.
     fn connect(self, socket: &Path) -> Result<Box<dyn Store>, Failure> {
         Ok(match self {
             Self::Redis | Self::QuietRedis => Box::new(Redis::connect(socket)?),
@@ -93,12 +96,12 @@ impl Server {
         }
     }
 
-    /// Where it listens.
+    /// The socket on which it listens.
     pub(crate) fn socket(&self) -> &Path {
         &self.socket
     }
 
-    /// Fetches since its start; 0 without far memory.
+    /// How many pages were fetched since its start; 0 without far memory.
     ///
     /// # Errors
     /// When afar does not answer.
@@ -106,13 +109,13 @@ impl Server {
         self.placed.fetch_count(context)
     }
 
-    /// Shuts it down; the answer is afar's record.
+    /// Shuts the server down. Returns afar's record; `None` without far memory.
     ///
     /// # Errors
-    /// When it does not end well.
+    /// When the server fails or the run is invalid.
     pub(crate) fn stop(mut self) -> Result<Option<FarRun>, Failure> {
         self.store.shut_down()?;
-        // memcached looks whether it is to stop when somebody comes, and else once a second.
+        // memcached checks whether to stop at each new connection, otherwise once a second.
         for _knock in 0..KNOCKS {
             if UnixStream::connect(&self.socket).is_err() {
                 break;

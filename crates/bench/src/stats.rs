@@ -1,8 +1,8 @@
-//! Medians, quantiles, ratios and straight lines.
+//! Medians, quantiles, ratios and linear regression.
 
 use serde_json::{Value, json};
 
-/// Median and extremes over rounds.
+/// Median, minimum and maximum over rounds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Spread {
     pub(crate) median: f64,
@@ -10,7 +10,7 @@ pub(crate) struct Spread {
     pub(crate) max: f64,
 }
 
-/// The value that a share `q` of `sorted` does not exceed (nearest rank). Zero when empty.
+/// The quantile `q` of `sorted`, by nearest rank; zero if it is empty.
 pub(crate) fn quantile<T: Copy + Default>(sorted: &[T], q: Quantile) -> T {
     let rank = (sorted.len() * q.numerator).div_ceil(q.denominator).max(1);
     sorted.get(rank - 1).or_else(|| sorted.last()).copied().unwrap_or_default()
@@ -36,7 +36,7 @@ impl Quantile {
 }
 
 impl Spread {
-    /// Of one value per round. All zero when empty.
+    /// The spread of one value per round; all zero if there are none.
     pub(crate) fn of(values: impl IntoIterator<Item = f64>) -> Self {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
@@ -62,7 +62,7 @@ impl Spread {
         }
     }
 
-    /// `median (min to max)`.
+    /// The text `median (min to max)`.
     pub(crate) fn show(&self, decimals: usize) -> String {
         format!("{:.decimals$} ({:.decimals$} to {:.decimals$})", self.median, self.min, self.max)
     }
@@ -82,7 +82,7 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// Of at least two points with different abscissae.
+    /// Fits a line to at least two points with different abscissae.
     pub(crate) fn fit(points: &[(f64, f64)]) -> Self {
         let mean = |value: fn(&(f64, f64)) -> f64| mean(points.iter().map(value));
         let (mean_x, mean_y) = (mean(|point| point.0), mean(|point| point.1));
@@ -99,19 +99,19 @@ impl Line {
     }
 }
 
-/// Zero when empty.
+/// The mean of `values`; zero if there are none.
 pub(crate) fn mean(values: impl Iterator<Item = f64>) -> f64 {
     let (count, sum) = values.fold((0.0, 0.0), |(count, sum), value| (count + 1.0, sum + value));
     if count == 0.0 { 0.0 } else { sum / count }
 }
 
-/// Times and counts stay far below 2^53, where a float is still exact.
+/// An integer as a float, exact up to 2^53; times and counts are far below that.
 #[expect(clippy::cast_precision_loss, reason = "see above")]
 pub(crate) const fn float(integer: u64) -> f64 {
     integer as f64
 }
 
-/// As [`float`], of a difference.
+/// As [`float`], for a signed integer.
 #[expect(clippy::cast_precision_loss, reason = "see `float`")]
 pub(crate) const fn signed(integer: i64) -> f64 {
     integer as f64

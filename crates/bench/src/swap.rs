@@ -1,5 +1,5 @@
-//! Does the swap engine's delay move a swap-in by as much as it says, and what does a swap-in cost
-//! without one?
+//! The benchmark `swap`: by how much a delay of the swap engine moves the median swap-in, and the
+//! cost of a swap-in without a delay.
 
 use serde_json::{Value, json};
 
@@ -10,13 +10,14 @@ use crate::stats::{Quantile, Spread, float, quantile};
 use crate::touch::Touches;
 
 const REQUESTED_NS: [u64; 6] = [0, 2_000, 5_000, 10_000, 20_000, 40_000];
-/// The delay that has a bound, and the bound.
+/// The delay that has a bound,
 const BOUNDED_NS: u64 = 10_000;
+/// and its bound.
 const ERROR_MAX_NS: f64 = 500.0;
 const PAGES: u64 = 8192;
-/// A quarter of the pages.
+/// Local memory: a quarter of the pages.
 const LOCAL: &str = "8MiB";
-/// Median software cost of a fault in Gao's emulator: 25.47 - 23.01 us, section 3.1.
+/// Median software cost of a fault in the emulator of Gao et al.: 25.47 - 23.01 us, section 3.1.
 const GAO_NS: f64 = 2_460.0;
 
 /// Quantiles of one run, in nanoseconds.
@@ -25,15 +26,17 @@ struct Quantiles {
     p95: f64,
 }
 
-/// One requested delay over rounds.
+/// The results of one requested delay over rounds.
 struct Point {
     requested_ns: u64,
     p50: Spread,
     p95: Spread,
-    /// Median less that of the run without a delay in the same round.
+    /// The median swap-in minus that without a delay; the extremes are of differences in rounds.
     moved: Spread,
 }
 
+/// Runs the benchmark.
+///
 /// # Errors
 /// When a run fails.
 pub(crate) fn run(context: &Context) -> Result<Report, Failure> {

@@ -1,9 +1,8 @@
-//! The programs under test that are our own: they time touches of memory with the time-stamp
-//! counter.
+//! Programs under test of this crate: they time touches of memory by the time-stamp counter.
 //!
 //! DESIGN NOTES
 //!
-//! This is not the program that afar calibrates itself with: a mistake there must show here.
+//! These are not the program that afar calibrates itself with, so that a mistake there shows here.
 
 use std::ffi::OsString;
 use std::fmt::Write;
@@ -23,33 +22,34 @@ use crate::stats::{Quantile, quantile};
 use crate::turns::{Baton, Turns};
 
 const WORDS_PER_PAGE: usize = 512;
-/// The counter's rate is known to 1 in 100,000 after this: the clock is read within 200 ns.
+/// Time over which the counter's rate is measured: to 1 in 100,000, as a clock read takes 200 ns.
 const RATE_TIME: Duration = Duration::from_millis(40);
 
-/// Pages that afar keeps local in the same benchmark, and how many it drops at a time.
+/// Pages that are local under afar in the same benchmark,
 const LOCAL_PAGES: usize = 512;
+/// and how many pages afar drops at a time.
 const CHUNK: usize = 32;
 
-/// Who drops the pages whose faults are timed without afar.
+/// Which thread drops the pages whose faults are timed without afar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Drops {
-    /// The touching thread itself, all of them before each round.
+    /// The touching thread, all pages before each round.
     Before,
     /// Another thread, behind the touching one, as afar does.
     Meanwhile,
 }
 
-/// Memory whose faults are timed.
+/// A kind of memory whose faults are timed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Memory {
-    /// Of the same kind, without afar.
+    /// A shared memory file without afar.
     Native(Drops),
     /// Under `afar run` with these flags.
     Far(&'static [&'static str]),
 }
 
 impl Memory {
-    // Where the child runs, its command, and the flags that it has of its own.
+    // How the child is run, its hidden command, and its additional flags.
     fn child(self) -> (Place, &'static str, &'static [&'static str]) {
         match self {
             Self::Far(flags) => (Place::far(flags), "touch", &[]),
@@ -59,21 +59,22 @@ impl Memory {
     }
 }
 
-/// What is touched, and how.
+/// A number of touches: pages, rounds, and reads or writes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Touches {
-    /// Touched in turn, so that with less local memory than this every touch is a fetch.
+    /// Pages, touched in order, so that with fewer local pages every touch is a fetch.
     pub(crate) pages: u64,
-    /// How often all of them are touched.
+    /// How often each page is touched.
     pub(crate) rounds: u64,
     pub(crate) write: bool,
 }
 
 impl Touches {
-    /// Times touches of ordinary memory, in nanoseconds, in the order of the touches.
+    /// Times touches of memory under `afar run` with `flags`. Returns nanoseconds of each touch, in
+    /// order.
     ///
     /// # Errors
-    /// When the child fails, or with far memory if not every touch was a fetch.
+    /// When the child fails, or if not every touch was a fetch.
     pub(crate) fn far(
         self,
         context: &Context,
@@ -85,8 +86,8 @@ impl Touches {
         Ok((samples, outcome))
     }
 
-    /// Times faults of these kinds of memory, by programs that take turns of one round. The answer
-    /// has the samples of all rounds for each of `memories`.
+    /// Times faults of several kinds of memory, by programs that take turns of one round. Returns
+    /// the samples of all rounds for each of `memories`.
     ///
     /// # Errors
     /// When a child fails, or if not every touch of far memory was a fetch.
@@ -119,16 +120,18 @@ impl Touches {
             .collect()
     }
 
+    /// Checks that every touch was a fetch.
     fn check_fetched(self, outcome: &Outcome) -> Result<(), Failure> {
         let fetched = outcome.run.as_ref().map_or(0, |run| run.figures.faults.fetch_count);
         let touched = self.pages * self.rounds;
-        // A page or two may come back by themselves: the kernel touches some on its own.
+        // The kernel itself touches a few pages, which are local then.
         if fetched < touched - touched / 1000 {
             return Err(Failure::NotFetched { touched, fetched });
         }
         Ok(())
     }
 
+    /// Runs a hidden command with these touches. Returns the time of each touch in nanoseconds.
     fn sample(
         self,
         context: &Context,
@@ -140,6 +143,7 @@ impl Touches {
         Ok((self.samples_of(&outcome)?, outcome))
     }
 
+    /// The command line of a hidden command with these touches and the flags `more`.
     fn program(self, context: &Context, command: &str, more: &[&str]) -> Vec<OsString> {
         let mut program = context.hidden(command);
         for (flag, value) in [("--pages", self.pages), ("--rounds", self.rounds)] {
@@ -150,6 +154,7 @@ impl Touches {
         program
     }
 
+    /// The times that a hidden command has printed.
     fn samples_of(self, outcome: &Outcome) -> Result<Vec<u64>, Failure> {
         let samples: Result<Vec<u64>, _> =
             outcome.stdout.split_ascii_whitespace().map(str::parse).collect();
@@ -164,15 +169,15 @@ impl Touches {
     }
 }
 
-/// The child that touches far memory: prints the time of each touch.
+/// The hidden command `touch`, for far memory: prints the time of each touch.
 ///
 /// # Errors
 /// When it cannot take turns.
 pub(crate) fn touch(flags: &TouchFlags) -> Result<(), Failure> {
     let mut baton = Baton::new(flags.turns)?;
     let words = flags.pages * WORDS_PER_PAGE;
-    // Every page is used once here, which fetches nothing. No two are alike, and none is full of
-    // one value: swap space would not have to hold those.
+    // The first touch of each page, which fetches nothing. Pages differ and none is full of one
+    // value, because swap need not store such pages.
     let memory: Vec<AtomicU64> = (1..=words as u64).map(AtomicU64::new).collect();
     let mut samples = Vec::with_capacity(flags.pages * flags.rounds);
     for _ in 0..flags.rounds {
@@ -192,7 +197,7 @@ pub(crate) fn touch(flags: &TouchFlags) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The child that touches memory without afar.
+/// The hidden command `baseline`, without afar: prints the time of each minor fault.
 ///
 /// # Errors
 /// When the kernel refuses.
@@ -210,7 +215,7 @@ pub(crate) fn baseline(flags: &BaselineFlags) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints samples in nanoseconds, less what reading the counter takes.
+/// Prints times, given in ticks, in nanoseconds, less the time of reading the counter.
 pub(crate) fn print(ticks: &[u64]) {
     let empty = empty();
     let (counted, took_ns) = rate();
@@ -223,7 +228,7 @@ pub(crate) fn print(ticks: &[u64]) {
     progress::answer(&out);
 }
 
-/// Median of ticks between two readings of the counter with nothing in between.
+/// The median number of ticks between two consecutive readings of the counter.
 fn empty() -> u64 {
     let mut pairs: Vec<u64> = (0..1001)
         .map(|_| {
@@ -235,7 +240,7 @@ fn empty() -> u64 {
     quantile(&pairs, Quantile::P50)
 }
 
-/// Ticks of the counter, and the nanoseconds that they took.
+/// The rate of the counter: a number of ticks, and the nanoseconds that they took.
 pub(crate) fn rate() -> (u64, u64) {
     let (first_ticks, first_ns) = (cycles(), monotonic_ns());
     std::thread::sleep(RATE_TIME);

@@ -1,8 +1,7 @@
-//! Programs that are there together and take turns of a few milliseconds.
+//! Programs that run at the same time and take turns of a few milliseconds.
 //!
-//! What a page fault takes on one machine changes within a minute by more than afar adds to it, so
-//! programs that run one after the other compare two machines. Turns that follow one another at
-//! once meet the same one.
+//! The time of a page fault changes within a minute by more than afar adds to it, so programs that
+//! run one after the other see different conditions. Consecutive turns see the same.
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -15,15 +14,17 @@ use crate::failure::Failure;
 use crate::far::{Outcome, Place, Placed};
 use crate::process::{LONG, SHORT};
 
-/// In the program: waits for its turns, by its standard input, and hands them back by it.
+/// The program's end: waits for its turns on standard input, a socket, and ends them there.
 #[derive(Debug)]
 pub(crate) struct Baton {
-    /// None for a program that runs alone.
+    /// `None` for a program that runs alone.
     parent: Option<UnixStream>,
     is_held: bool,
 }
 
 impl Baton {
+    /// A baton; without `takes_turns` it never waits.
+    ///
     /// # Errors
     /// When there is no standard input.
     pub(crate) fn new(takes_turns: bool) -> Result<Self, Failure> {
@@ -33,15 +34,16 @@ impl Baton {
         Ok(Self { parent: parent.map(UnixStream::from), is_held: false })
     }
 
-    /// Ends this turn, if it is one, and waits for the next.
+    /// Ends the current turn, if there is one, and waits for the next.
     pub(crate) fn next(&mut self) {
         self.hand_back();
         if let Some(parent) = &mut self.parent {
-            // Without a parent nobody waits for what comes out.
+            // If the parent has gone, the program just goes on.
             self.is_held = parent.read_exact(&mut [0]).is_ok();
         }
     }
 
+    /// Tells the parent that the turn is over, if there is one.
     fn hand_back(&mut self) {
         if let Some(parent) = &mut self.parent
             && std::mem::take(&mut self.is_held)
@@ -57,7 +59,7 @@ impl Drop for Baton {
     }
 }
 
-/// The programs, of which one runs at a time.
+/// Programs that take turns: one runs at a time.
 pub(crate) struct Turns {
     programs: Vec<(Placed, UnixStream)>,
 }
@@ -81,10 +83,10 @@ impl Turns {
         Ok(Self { programs: programs.iter().map(start).collect::<Result<_, Failure>>()? })
     }
 
-    /// One turn of each, in their order, or in the opposite one.
+    /// Gives each program one turn, in their order or in the opposite one.
     ///
     /// # Errors
-    /// When one fails, or does not hand its turn back in time.
+    /// When one fails, or does not end its turn in time.
     pub(crate) fn round(&mut self, backwards: bool) -> Result<(), Failure> {
         let count = self.programs.len();
         for step in 0..count {
@@ -98,10 +100,10 @@ impl Turns {
         Ok(())
     }
 
-    /// Waits for the ends, in the order of the start.
+    /// Waits until all programs have ended. Returns their results in the order of the start.
     ///
     /// # Errors
-    /// When one fails, or nothing can be concluded from the run.
+    /// When one fails, or its run is invalid.
     pub(crate) fn finish(self) -> Result<Vec<Outcome>, Failure> {
         self.programs.into_iter().map(|(placed, _line)| placed.finish(LONG)).collect()
     }

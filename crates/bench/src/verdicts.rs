@@ -1,16 +1,16 @@
-//! Whether what a sweep concludes is true: of a program that far memory slows down by a tenth, on a
-//! machine that is left alone and on one where other programs keep 40 % of its processors busy.
+//! The benchmark `verdicts`: whether sweeps conclude correctly about a program that far memory
+//! slows down by a tenth, on a quiet machine and beside a load of 40 % of its processors.
 //!
 //! ```text
 //! native time ─► pilot sweeps ─► round trip that costs a tenth ─► sweeps, half beside load
 //!                           "slower": found; "disturbed", "undecided": honest ◄┘
 //! ```
 //!
-//! Mappings and first touches cost time, too, without any round trip: the pilot sweeps tell how
-//! much, and the round trips make up the rest of the tenth. Whether they did is a verdict as well.
+//! Mappings and first touches cost time, too: pilot sweeps measure how much, and round trips make
+//! up the rest of the tenth. Another verdict is whether the total is a tenth.
 //!
-//! The program writes its memory, computes, and reads the first half again. With half of it local
-//! the first half is far by then, so each of its pages is fetched once, and nothing else is.
+//! The program writes its memory, computes, and reads the first half again. With half of the memory
+//! local the first half is far by then, so exactly its pages are fetched, each once.
 
 use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,32 +29,35 @@ use crate::random::SplitMix64;
 use crate::report::{Bound, Report, Table, Verdict};
 use crate::stats::{Spread, float};
 
-/// Sweeps of each kind, unless others are asked for.
+/// Default number of sweeps of each kind.
 pub(crate) const ROUNDS: u16 = 50;
-/// Of which half is fetched: few, so that the round trips are nearly all that is added.
+/// Pages of the program, half of which are fetched: few, so that fetches cost little but round
+/// trips.
 const PAGES: u64 = 1024;
 const WORDS_PER_PAGE: usize = 512;
-/// How long the program takes, about.
+/// Approximate run time of the program.
 const SECONDS: f64 = 0.25;
-/// Of its time.
+/// The slowdown that far memory causes, as a share of the run time.
 const SLOWDOWN: f64 = 0.1;
 const PILOTS: usize = 5;
-/// The part of the tenth that pilot sweeps ask the round trips for.
+/// The share of the slowdown that round trips of pilot sweeps cause.
 const PILOT_SHARE: f64 = 0.5;
-/// Of every processor.
+/// The share of every processor that the load takes.
 const LOAD: f64 = 0.4;
 const LOAD_PERIOD: Duration = Duration::from_millis(10);
 const HONEST_MIN: f64 = 0.95;
 const FOUND_MIN: f64 = 0.9;
 const OFF_MAX: f64 = 0.02;
 
-/// What sweeps concluded of the same program.
+/// The conclusions of several sweeps.
 #[derive(Debug, Default)]
 struct Conclusions {
     verdicts: Vec<Conclusion>,
     slowdowns: Vec<f64>,
 }
 
+/// Runs the benchmark.
+///
 /// # Errors
 /// When a sweep fails.
 pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
@@ -96,7 +99,7 @@ pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
 }
 
 impl Conclusions {
-    /// What is said of the one cell with far memory.
+    /// Adds the verdict and the slowdown of the sweep's cell with far memory.
     fn add(&mut self, findings: &Findings) -> Result<(), Failure> {
         let far = findings.cells.iter().find(|cell| cell.kind == CellKind::Far);
         let far = far.ok_or_else(|| unreadable("a cell with far memory", String::new()))?;
@@ -105,14 +108,17 @@ impl Conclusions {
         Ok(())
     }
 
+    /// How many sweeps concluded one of `verdicts`.
     fn count(&self, verdicts: &[Conclusion]) -> usize {
         self.verdicts.iter().filter(|verdict| verdicts.contains(verdict)).count()
     }
 
+    /// The share of sweeps that concluded one of `verdicts`.
     fn share(&self, verdicts: &[Conclusion]) -> f64 {
         self.count(verdicts) as f64 / self.verdicts.len().max(1) as f64
     }
 
+    /// The row of the table for `machine`.
     fn cells(&self, machine: &str) -> Vec<String> {
         let columns = [Conclusion::Beyond, Conclusion::Undecided, Conclusion::Disturbed];
         let mut cells = vec![machine.to_owned()];
@@ -127,11 +133,12 @@ impl Conclusions {
     }
 }
 
+/// The failure that a sweep's output lacks what is `wanted`.
 fn unreadable(wanted: &'static str, said: String) -> Failure {
     Failure::Unreadable { program: "afar sweep", wanted, said }
 }
 
-/// The child of the benchmark.
+/// The hidden command `tenth`: the program under test; prints a sum.
 pub(crate) fn tenth(flags: &TenthFlags) {
     let words = usize::try_from(flags.pages).unwrap_or(usize::MAX) * WORDS_PER_PAGE;
     let mut memory: Vec<u64> = vec![0; words];
@@ -146,6 +153,7 @@ pub(crate) fn tenth(flags: &TenthFlags) {
     progress::answer(&format!("{sum}\n"));
 }
 
+/// The command line of the program under test.
 fn program(context: &Context, work: u64) -> Vec<OsString> {
     let mut program = context.hidden("tenth");
     program.extend(["--pages".into(), PAGES.to_string().into()]);
@@ -153,7 +161,7 @@ fn program(context: &Context, work: u64) -> Vec<OsString> {
     program
 }
 
-/// Seconds that the program takes without far memory.
+/// The median run time of the program without far memory, in seconds.
 fn native_s(context: &Context, work: u64) -> Result<f64, Failure> {
     let run = |_: &()| {
         let begin = Instant::now();
@@ -164,7 +172,7 @@ fn native_s(context: &Context, work: u64) -> Result<f64, Failure> {
     Ok(Spread::of(runs.into_iter().flatten()).median)
 }
 
-/// Work that takes [`SECONDS`], about.
+/// The amount of work with which the program computes for about [`SECONDS`].
 fn fitting_work(context: &Context) -> Result<u64, Failure> {
     const TRIED: u64 = 200_000_000;
     let took = native_s(context, TRIED)? - native_s(context, 0)?;
@@ -177,7 +185,7 @@ fn fitting_work(context: &Context) -> Result<u64, Failure> {
     Ok(work)
 }
 
-/// The round trip, in nanoseconds, with which the program takes [`SLOWDOWN`] longer.
+/// The round-trip time, in nanoseconds, with which the program has the slowdown [`SLOWDOWN`].
 fn fitting_rtt_ns(context: &Context, work: u64, native_s: f64) -> Result<f64, Failure> {
     let round_trip_ns = |share: f64| (native_s * share * 1e9 / float(PAGES / 2)).round();
     let mut pilots = Conclusions::default();
@@ -191,6 +199,7 @@ fn fitting_rtt_ns(context: &Context, work: u64, native_s: f64) -> Result<f64, Fa
     if left > 0.0 { Ok(round_trip_ns(left)) } else { Err(Failure::NothingLeft { without }) }
 }
 
+/// Runs one sweep of the program, with half of its memory local.
 fn sweep(context: &Context, work: u64, rtt_ns: f64) -> Result<Findings, Failure> {
     let words = program(context, work);
     let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
@@ -208,7 +217,7 @@ fn sweep(context: &Context, work: u64, rtt_ns: f64) -> Result<Findings, Failure>
     results::read(&said).map_err(|error| unreadable("findings", error.to_string()))
 }
 
-/// Does it while every processor is busy for [`LOAD`] of the time.
+/// Does `work` while a load takes the share [`LOAD`] of every processor.
 fn beside_load<T>(work: impl FnOnce() -> T) -> T {
     let ends = AtomicBool::new(false);
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
@@ -222,13 +231,14 @@ fn beside_load<T>(work: impl FnOnce() -> T) -> T {
     })
 }
 
+/// Keeps a processor busy for [`LOAD`] of the time until `ends`.
 fn burn(ends: &AtomicBool) {
     while !ends.load(Ordering::Relaxed) {
         let begin = Instant::now();
         while begin.elapsed() < LOAD_PERIOD.mul_f64(LOAD) {
             std::hint::spin_loop();
         }
-        // Nobody unparks it.
+        // No thread unparks this one.
         std::thread::park_timeout(LOAD_PERIOD.mul_f64(1.0 - LOAD));
     }
 }

@@ -1,14 +1,14 @@
-//! Whether write-backs take the time that they take on the link: a program that writes four times
-//! its local memory, twice.
+//! The benchmark `writes`: whether write-backs take as long as their bytes on the link. The program
+//! writes four times its local memory, twice.
 //!
 //! ```text
 //! bench overwrite under afar run ─► time of both passes ──────────────┐
 //!                               └► bytes out, bytes in / bandwidth ───┴► verdicts
 //! ```
 //!
-//! The first pass only sends pages, the second fetches each before it sends one. Where the same
-//! program without a bandwidth takes less than half of what the bytes take, the link is what it
-//! waits for, and its time has to be theirs. Wherever it is not, it must not be shorter.
+//! The first pass only sends pages, the second fetches each page before it sends one. If the same
+//! program without a bandwidth takes less than half of the bytes' time on the link, it waits for
+//! the link, and must take as long as its bytes. Otherwise it must not take less.
 
 use std::iter;
 
@@ -24,26 +24,26 @@ use crate::progress;
 use crate::report::{Bound, Report, Table, Verdict};
 use crate::stats::{Spread, float};
 
-/// Rounds, unless others are asked for: at the lowest bandwidth a run takes seconds.
+/// Default number of rounds: at the lowest bandwidth a run takes seconds.
 pub(crate) const ROUNDS: u16 = 3;
 const TRAPS: [&str; 2] = ["bpf", "userfaultfd"];
 const FULL_DUPLEX: &str = "full-duplex";
 const HALF_DUPLEX: &str = "half-duplex";
 const LINKS: [&str; 2] = [FULL_DUPLEX, HALF_DUPLEX];
-/// Fast links are shorter than a fault: then the program is what takes time.
+/// On fast links a transfer is shorter than a fault, which this flag allows.
 const FLAGS: [&str; 1] = ["--allow-below-floor"];
-/// The memory that is written, in local ones.
+/// How many times its local memory the program writes.
 const MEMORY_OVER_LOCAL: u64 = 4;
 const PAGE_BYTES: u64 = 4096;
 const WORDS_PER_PAGE: usize = 512;
-/// On their way out at the end, at most.
+/// Most pages that are still being sent when the program ends.
 const WINDOW_PAGES: u64 = 128;
-/// The link is the bound if the program without it takes less of its time than this.
+/// The program waits for the link if it takes less than this share of the link's time without one.
 const PROGRAM_MAX: f64 = 0.5;
-/// The time of a program that waits for the link over that of its bytes.
+/// Bound of the time of a program that waits for the link over that of its bytes.
 const RATIO_MAX: f64 = 1.05;
 
-/// A bandwidth and the local memory it is tried with, so large that a run takes a second.
+/// A bandwidth, and local memory so large that a run takes a second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Rate {
     name: &'static str,
@@ -66,11 +66,11 @@ const RATES: [Rate; 4] = [
 struct Variant {
     trap: &'static str,
     local_mib: u64,
-    /// None is no bandwidth.
+    /// Bandwidth and kind of link; `None` for an unlimited link.
     wire: Option<(Rate, &'static str)>,
 }
 
-/// One run: nanoseconds of both passes, and what went over the link.
+/// The results of one run: time of both passes, and bytes over the link in both directions.
 #[derive(Debug, Clone, Copy)]
 struct Sample {
     took_ns: f64,
@@ -79,7 +79,7 @@ struct Sample {
 }
 
 impl Sample {
-    /// Nanoseconds that all bytes but `less` take.
+    /// How long the link takes for all bytes minus `less`, in nanoseconds.
     fn link_ns(&self, (rate, link): (Rate, &str), less: u64) -> f64 {
         let bytes = if link == HALF_DUPLEX {
             self.out_bytes + self.in_bytes
@@ -90,17 +90,17 @@ impl Sample {
     }
 }
 
-/// One bandwidth beside the same program without.
+/// The results with one bandwidth, and those of the same program without.
 struct Compared {
     variant: Variant,
     wire: (Rate, &'static str),
     took_ms: Spread,
     link_ms: Spread,
-    /// Of the program without a bandwidth.
+    /// Median time of the program without a bandwidth.
     free_ms: f64,
-    /// Time over that of the bytes.
+    /// The program's time over that of its bytes.
     ratio: Spread,
-    /// The least time over that of the bytes but a window.
+    /// The smallest ratio of the program's time to that of its bytes minus a window.
     least: f64,
 }
 
@@ -119,6 +119,7 @@ impl Compared {
         }
     }
 
+    /// Whether the program waits for the link.
     fn waits_for_link(&self) -> bool {
         self.free_ms < self.link_ms.median * PROGRAM_MAX
     }
@@ -128,7 +129,7 @@ impl Compared {
         format!("{}, {}, {link}", self.variant.trap, rate.name)
     }
 
-    // The row of the table for this variant and link.
+    // Its row of the table.
     fn row(&self) -> Vec<String> {
         let is_bound = if self.waits_for_link() { "link" } else { "program" };
         vec![
@@ -175,6 +176,8 @@ impl Compared {
     }
 }
 
+/// Runs the benchmark.
+///
 /// # Errors
 /// When a run fails.
 pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
@@ -216,12 +219,13 @@ pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
     })
 }
 
+/// All runs of a round: for each trap and local memory one without a bandwidth, and every link.
 fn variants(traps: &[&'static str], rates: &[Rate]) -> Vec<Variant> {
     let mut variants: Vec<Variant> = Vec::new();
     for &trap in traps {
         for &rate in rates {
             let local_mib = rate.local_mib;
-            // Two bandwidths may share one program without.
+            // Rates with the same local memory share one run without a bandwidth.
             let is_new = variants.iter().all(|one| (one.trap, one.local_mib) != (trap, local_mib));
             variants.extend(is_new.then_some(Variant { trap, local_mib, wire: None }));
             let wired = |link| Variant { trap, local_mib, wire: Some((rate, link)) };
@@ -231,6 +235,7 @@ fn variants(traps: &[&'static str], rates: &[Rate]) -> Vec<Variant> {
     variants
 }
 
+/// One run of the program.
 fn sample(context: &Context, variant: &Variant) -> Result<Sample, Failure> {
     let local = format!("{}MiB", variant.local_mib);
     let mut flags = vec!["--trap", variant.trap, "--local", &local];
@@ -247,7 +252,7 @@ fn sample(context: &Context, variant: &Variant) -> Result<Sample, Failure> {
         return Err(Failure::Unreadable { program, wanted, said: outcome.stdout });
     };
     let figures = run.figures;
-    // All but what was local was fetched once, if the second pass went over remote pages.
+    // The second pass must have fetched every page.
     let (touched, fetched) = (pages, figures.faults.fetch_count);
     if fetched < touched - touched / 1000 {
         return Err(Failure::NotFetched { touched, fetched });
@@ -259,8 +264,8 @@ fn sample(context: &Context, variant: &Variant) -> Result<Sample, Failure> {
     })
 }
 
-/// The program: writes a byte of each page, twice, in order; prints the nanoseconds that both
-/// passes took.
+/// The hidden command `overwrite`: writes a word of each page, twice, in order, and prints how many
+/// nanoseconds both passes took.
 pub(crate) fn overwrite(flags: &OverwriteFlags) {
     let mut memory = vec![0_u64; flags.pages * WORDS_PER_PAGE];
     let before = monotonic_ns();

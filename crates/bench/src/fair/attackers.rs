@@ -1,4 +1,4 @@
-//! The child of the benchmark that is everybody a neighbour could have: idle, stalled, greedy.
+//! A child process of the benchmark that plays all attackers: idle, stalled, deaf and greedy hosts.
 
 use std::io::Result;
 use std::net::TcpStream;
@@ -17,25 +17,27 @@ use super::host::{Host, Way};
 use super::initiator::Session;
 use super::link;
 
-/// Idle connections: NVMe hosts of a controller and 49 queues, and initiators of 50 sessions.
+/// Idle NVMe hosts, with a controller and 49 I/O queues each.
 const IDLE_HOSTS: u16 = 150;
+/// Idle iSCSI initiators, with 50 sessions each.
 const IDLE_INITIATORS: u16 = 50;
+/// Connections of each of them.
 const EACH: u16 = 50;
 const DISCOVERING: u16 = 1024;
-/// Hosts that stall in the middle of writes, and that do not read: half of them initiators.
+/// Hosts that stall in writes, and as many that do not read; half of each are initiators.
 const STALLED: u16 = 16;
 const COMMANDS: u16 = 100;
-/// Those that stall or do not read come anew after so long: the target lets them go sooner or
-/// later.
+/// Stalled and deaf hosts reconnect after this time, because the target disconnects them at some
+/// time.
 const ANEW: Duration = Duration::from_secs(5);
-/// Between two changes of a reservation.
+/// Time between two changes of a registration.
 const CHANGE: Duration = Duration::from_millis(10);
-/// Between two looks at whether it is over.
+/// Time between two checks whether the attack is over.
 const PAUSE: Duration = Duration::from_millis(100);
-/// 100 Mb/s.
+/// Rate of a slow link: 100 Mb/s.
 const SLOW_BYTES_PER_S: u64 = 12_500_000;
 
-/// Where they all go.
+/// The target of all attackers.
 struct Aim {
     nvme: Way,
     iscsi: std::net::SocketAddr,
@@ -43,7 +45,7 @@ struct Aim {
 }
 
 impl Aim {
-    // The idle connections.
+    // Opens the idle connections.
     fn idle(&self) -> Result<Vec<TcpStream>> {
         let mut streams = Vec::new();
         for host in 0..IDLE_HOSTS {
@@ -60,12 +62,14 @@ impl Aim {
         Ok(streams)
     }
 
+    // Opens connections to the discovery controller.
     fn discovering(&self) -> Result<Vec<TcpStream>> {
         let host = |number| format!("nqn.2026-11.example:looking{}", number / 64);
         (0..DISCOVERING).map(|number| Host::discover(&self.nvme, &host(number))).collect()
     }
 
-    // Half of each protocol; they hold on as long as what is returned is kept.
+    // Connects hosts and sessions that stall in writes, or do not read (`writes` false). They stay
+    // connected until the result is dropped.
     fn stalled(&self, writes: bool) -> Result<(Vec<Host>, Vec<Session>)> {
         let what = if writes { "stalled" } else { "deaf" };
         let hosts = (0..STALLED / 2).map(|number| {
@@ -85,11 +89,11 @@ impl Aim {
     }
 }
 
-/// Connects all of them, writes the addresses of the slow links into a file, and goes on until that
-/// is gone; then prints how often the reservation was changed and how often anything failed.
+/// The hidden command `attackers`: connects all attackers, writes the addresses of the slow links
+/// into a file, and attacks until the file is removed. Then prints a record with failures.
 ///
 /// # Errors
-/// When one cannot connect to begin with.
+/// When an attacker cannot connect at the start.
 pub(crate) fn run(flags: &AttackersFlags) -> std::result::Result<(), Failure> {
     let failed = |source| Failure::Talk { server: "afar serve", source };
     sys::process::allow_descriptors(16_384);
@@ -114,7 +118,7 @@ pub(crate) fn run(flags: &AttackersFlags) -> std::result::Result<(), Failure> {
             scope.spawn(|| reserve(&aim, &is_over, &changes, &failures));
         }
         tell(&flags.ready, &links)?;
-        // Whoever reads it takes it away when it is over.
+        // The parent reads the file, and removes it at the end.
         while flags.ready.exists() {
             sleep(PAUSE);
         }
@@ -131,14 +135,14 @@ pub(crate) fn run(flags: &AttackersFlags) -> std::result::Result<(), Failure> {
     Ok(())
 }
 
-// Whole or not at all.
+// Writes a file atomically.
 fn tell(path: &Path, text: &str) -> std::result::Result<(), Failure> {
     let part = path.with_extension("part");
     std::fs::write(&part, text).map_err(Failure::file("write", &part))?;
     std::fs::rename(&part, path).map_err(Failure::file("rename", &part))
 }
 
-// Those that stall, and those that do not read.
+// Holds stalled and deaf connections until the attack is over.
 fn hold(aim: &Aim, is_over: &AtomicBool, failures: &AtomicU64) {
     while !is_over.load(Ordering::Relaxed) {
         let held = [true, false].map(|writes| aim.stalled(writes));
@@ -151,6 +155,7 @@ fn hold(aim: &Aim, is_over: &AtomicBool, failures: &AtomicU64) {
     }
 }
 
+// Changes the key of a registration again and again until the attack is over.
 fn reserve(aim: &Aim, is_over: &AtomicBool, changes: &AtomicU64, failures: &AtomicU64) {
     let name = "nqn.2026-11.example:reserving";
     let Ok(mut host) = Host::connect(&aim.nvme, name, 1) else {

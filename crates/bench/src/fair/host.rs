@@ -1,4 +1,4 @@
-//! An NVMe/TCP host that does as it is told, and nothing a host would do by itself.
+//! A minimal NVMe/TCP host: it sends only what it is told to, no keep-alives and no data.
 
 use std::io::{Error, Read, Result, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -9,7 +9,7 @@ use nvme::{
     Property, Range, Status, Submission,
 };
 
-/// For an answer.
+/// Longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Entries of an I/O queue.
 pub(super) const ENTRIES: u16 = 128;
@@ -17,7 +17,7 @@ const BLOCK: u32 = 512;
 const ICRESP_BYTES: usize = 128;
 const RESPONSE_BYTES: usize = 24;
 
-/// Where hosts connect, and to what.
+/// The address and the subsystem that hosts connect to.
 #[derive(Debug, Clone)]
 pub(super) struct Way {
     pub(super) address: SocketAddr,
@@ -31,7 +31,7 @@ pub(super) struct Host {
 }
 
 impl Host {
-    /// A host of this name with so many I/O queues.
+    /// Connects a host named `name` with `queue_count` I/O queues.
     pub(super) fn connect(way: &Way, name: &str, queue_count: u16) -> Result<Self> {
         let (mut admin, controller) = queue(way, name, [0, 0xffff], 31)?;
         let property = Property { offset: 0x14, is_wide: false };
@@ -44,14 +44,14 @@ impl Host {
         Ok(Self { admin, queues })
     }
 
-    /// A host that asks a discovery controller nothing, and keeps it.
+    /// Connects a host to the discovery controller and sends nothing more.
     pub(super) fn discover(way: &Way, name: &str) -> Result<TcpStream> {
         let way = Way { subsystem: Nqn::DISCOVERY.to_owned(), ..way.clone() };
         Ok(queue(&way, name, [0, 0xffff], 31)?.0)
     }
 
-    /// Asks on the first I/O queue for so many reads or writes of 1 MiB; it neither sends their
-    /// data nor reads it.
+    /// Sends `count` reads or writes of 1 MiB on the first I/O queue, but neither sends nor reads
+    /// their data.
     pub(super) fn begin(&mut self, count: u16, writes: bool) -> Result<()> {
         let range = Range { first: 0, count: (1 << 20) / BLOCK, forced: false };
         let (io, direction) = if writes {
@@ -66,7 +66,8 @@ impl Host {
         Ok(())
     }
 
-    /// Registers this key in place of the one before, kept through power loss.
+    /// Registers `key` in place of the key `before` (0: of none), with persistence through power
+    /// loss.
     pub(super) fn register(&mut self, before: u64, key: u64) -> Result<()> {
         let action = if before == 0 { 0 } else { 2 };
         let io = Io::ReservationRegister { action, ignores_key: false, persistence: 3 };
@@ -84,6 +85,7 @@ impl Host {
     }
 }
 
+/// Connects a queue. Returns its stream and the controller ID.
 fn queue(
     way: &Way,
     name: &str,
@@ -112,10 +114,12 @@ fn queue(
     Ok((stream, u16::try_from(id & 0xffff).unwrap_or(0)))
 }
 
+/// A description of data that follows the command in its capsule.
 fn in_capsule(bytes: &[u8]) -> Data {
     Data::InCapsule { offset: 0, length: u32::try_from(bytes.len()).unwrap_or(0) }
 }
 
+/// Sends a command capsule with `bytes` as in-capsule data.
 fn send(
     stream: &mut TcpStream,
     cid: u16,
@@ -131,7 +135,7 @@ fn send(
     stream.write_all(&capsule)
 }
 
-// The first dword of the result.
+// Receives a completion. Returns the first dword of its result; an error if it failed.
 fn ended(stream: &mut TcpStream) -> Result<u32> {
     let mut capsule = [0; RESPONSE_BYTES];
     stream.read_exact(&mut capsule)?;

@@ -1,4 +1,4 @@
-//! An iSCSI initiator that does as it is told, and nothing an initiator would do by itself.
+//! A minimal iSCSI initiator: it sends only what it is told to.
 
 use std::io::{Error, Read, Result, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -7,9 +7,9 @@ use std::time::Duration;
 use scsi::iscsi::{Entered, Entry, EntryConfig, Initiator, Nonce, Request, Transfer, Wishes};
 use scsi::{Extent, ask};
 
-/// For an answer.
+/// Longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Commands of a session at a time.
+/// Most outstanding commands of a session.
 const DEPTH: u16 = 128;
 const BLOCK: u32 = 512;
 const MIB: usize = 1 << 20;
@@ -21,7 +21,7 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// The `number`-th session of an initiator with a target.
+    /// Logs in: the `number`-th session of the initiator `name` with `target`.
     pub(super) fn log_in(
         address: SocketAddr,
         target: &str,
@@ -47,8 +47,8 @@ impl Session {
         Ok(Self { initiator: Initiator::new(DEPTH, link), stream })
     }
 
-    /// Asks for so many reads or writes of 1 MiB; it sends no more of their data than comes
-    /// unasked, and reads none.
+    /// Sends up to `count` reads or writes of 1 MiB, but only unsolicited data of writes, and
+    /// receives nothing.
     pub(super) fn begin(&mut self, count: u16, writes: bool) -> Result<()> {
         let blocks = u32::try_from(MIB).unwrap_or(0) / BLOCK;
         let extent = Extent { first: 0, count: blocks, forced: false };
@@ -61,7 +61,7 @@ impl Session {
             };
             let mut out = Vec::new();
             let request = Request { lun: [0; 8], cdb, transfer };
-            // Its window may be smaller than that.
+            // The target's command window may be smaller than `count`.
             if self.initiator.submit(0, request, &mut out).is_none() {
                 break;
             }
@@ -70,12 +70,13 @@ impl Session {
         Ok(())
     }
 
-    /// Its connection.
+    /// The connection of the session.
     pub(super) fn into_stream(self) -> TcpStream {
         self.stream
     }
 }
 
+/// Performs the login phase on `stream`.
 fn enter(stream: &mut TcpStream, config: EntryConfig) -> Result<Entered> {
     let refused = |error| Error::other(format!("the target refuses: {error}"));
     let mut out = Vec::new();

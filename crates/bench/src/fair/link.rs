@@ -1,26 +1,27 @@
-//! A slow link: a proxy that passes so many bytes a second from the host to the target.
+//! A slow link: a proxy that limits the rate from the host to the target.
 
 use std::io::{Read, Result, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Passed at a time.
+/// Most bytes that are passed at a time.
 const PIECE: usize = 16 << 10;
 
-/// Begins to pass on what comes to a port of its own; which that is.
+/// Starts a proxy to `to` with `bytes_per_s`. Returns the address at which it listens.
 pub(super) fn start(to: SocketAddr, bytes_per_s: u64) -> Result<SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let own = listener.local_addr()?;
     std::thread::spawn(move || {
         for host in listener.incoming().flatten() {
-            // Whoever finds nobody there hears of it.
+            // If the target is gone, the host's connection is closed.
             let _gone = pass_both_ways(host, to, bytes_per_s);
         }
     });
     Ok(own)
 }
 
+/// Connects to `to` and passes bytes both ways in two threads.
 fn pass_both_ways(host: TcpStream, to: SocketAddr, bytes_per_s: u64) -> Result<()> {
     let target = TcpStream::connect(to)?;
     for stream in [&host, &target] {
@@ -32,7 +33,7 @@ fn pass_both_ways(host: TcpStream, to: SocketAddr, bytes_per_s: u64) -> Result<(
     Ok(())
 }
 
-// Until either end goes.
+// Copies bytes, at most at a rate if that is given, until either end closes its connection.
 fn pass(mut from: TcpStream, mut to: TcpStream, bytes_per_s: Option<u64>) {
     let mut piece = vec![0; PIECE];
     let mut free = Instant::now();

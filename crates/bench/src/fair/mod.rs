@@ -1,4 +1,4 @@
-//! Whether a neighbour is left alone: one tenant of `afar serve` beside everybody it could have.
+//! The benchmark `fair`: does a tenant of `afar serve` suffer from other hosts of the same target?
 //!
 //! ```text
 //! bench fair ─► two targets ─► bench attackers on one of them, two slow writers, two neighbours
@@ -28,7 +28,7 @@ use crate::stats::Spread;
 
 pub(crate) use attackers::run as attack;
 
-/// Memory that a target and its pages of files may take.
+/// Memory limit of a target's control group, its page cache included.
 const GROUP_BYTES: u64 = 256 << 20;
 const FILE_BYTES: u64 = 256 << 20;
 const NQN: &str = "nqn.2026-11.example:";
@@ -36,12 +36,12 @@ const IQN: &str = "iqn.2026-11.example:";
 const IDLE: f64 = 10_000.0;
 /// Depth of the writers on slow links; an iSCSI session takes fewer at a time.
 const SLOW_DEPTH: &str = "200";
-/// For 10,000 connections to be there, and gone.
+/// Time for 10,000 connections to be closed.
 const SETTLE: Duration = Duration::from_secs(15);
 const NEIGHBOURS: [&str; 4] = ["NVMe/TCP reads", "NVMe/TCP writes", "iSCSI reads", "iSCSI writes"];
 const TENANTS: usize = 6;
 
-/// A target with a disk for the neighbour and one for the others.
+/// A target with a disk for the neighbour and one for the attackers.
 struct Server {
     job: Job,
     nvme: u16,
@@ -50,6 +50,7 @@ struct Server {
 }
 
 impl Server {
+    /// Starts a target in a control group, if the machine has them, and waits until it listens.
     fn start(context: &Context, name: &str) -> Result<Self, Failure> {
         let [nvme, iscsi] = [free_port()?, free_port()?];
         let mut command: Vec<OsString> = vec![context.afar.clone().into(), "serve".into()];
@@ -72,6 +73,7 @@ impl Server {
         Ok(Self { job, nvme, iscsi, group })
     }
 
+    /// The resident memory of the target, in bytes.
     fn resident_bytes(&self) -> Result<f64, Failure> {
         let path = format!("/proc/{}/statm", self.job.pid());
         let text = std::fs::read_to_string(&path).map_err(Failure::file("read", &path))?;
@@ -79,6 +81,7 @@ impl Server {
         Ok(pages.unwrap_or(0.0) * 4096.0)
     }
 
+    /// The URI of one of its disks.
     fn uri(&self, over_iscsi: bool, disk: &str) -> String {
         if over_iscsi {
             format!("iscsi://127.0.0.1:{}/{IQN}{disk}/0", self.iscsi)
@@ -97,7 +100,7 @@ impl Drop for Server {
     }
 }
 
-/// Those who are in a neighbour's way, until this is dropped.
+/// The process of the attackers, killed when this is dropped.
 struct Crowd {
     job: Job,
     links: [String; 2],
@@ -105,6 +108,7 @@ struct Crowd {
 }
 
 impl Crowd {
+    /// Starts the attackers and waits until all are connected.
     fn start(context: &Context, server: &Server, idle_only: bool) -> Result<Self, Failure> {
         let ready = context.fresh("ready");
         let mut command = context.hidden("attackers");
@@ -123,7 +127,7 @@ impl Crowd {
         Ok(Self { job, links, ready })
     }
 
-    // Ends it; what it says of itself.
+    // Ends the attack and returns its record; an error if an attacker failed.
     fn finish(self) -> Result<Value, Failure> {
         std::fs::remove_file(&self.ready).map_err(Failure::file("remove", &self.ready))?;
         let said = self.job.finish(LONG)?;
@@ -136,6 +140,7 @@ impl Crowd {
     }
 }
 
+/// Waits until `job` has written the file at `path`, and reads it.
 fn wait_for_file(job: &mut Job, path: &PathBuf) -> Result<String, Failure> {
     let deadline = Instant::now() + LONG;
     loop {
@@ -150,20 +155,22 @@ fn wait_for_file(job: &mut Job, path: &PathBuf) -> Result<String, Failure> {
     }
 }
 
-/// What came of one run.
+/// The results of one run.
 struct Sample {
-    /// In microseconds, as [`NEIGHBOURS`].
+    /// 99th percentiles in microseconds, in the order of [`NEIGHBOURS`].
     p99_us: [f64; 4],
-    /// Commands of the slow writers.
+    /// Completed commands of the two slow writers.
     slow: [f64; 2],
     changes: f64,
-    /// Of the target that was attacked.
+    /// Peak memory of the attacked target's control group.
     group_bytes: f64,
     resident_bytes: [f64; 2],
 }
 
+/// Runs the benchmark.
+///
 /// # Errors
-/// When a program fails; a neighbour or a slow writer that sees an error is one.
+/// When a program fails, or a neighbour or slow writer gets an error.
 pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
     let seconds = context.size(20, 4);
     let idle = idle_memory(context)?;
@@ -226,15 +233,16 @@ pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
     })
 }
 
-/// What a target keeps in memory, and how even tenants are.
+/// The memory of targets, and how evenly tenants share one.
 struct Memory {
-    /// Bytes of an idle connection, and what is kept of all once they are gone, as a ratio.
+    /// Bytes of an idle connection, and resident memory after all have gone over that before.
     idle: [f64; 2],
     group_bytes: f64,
     spread: Spread,
 }
 
 impl Memory {
+    /// Adds the verdicts on memory and tenants, and their figures.
     fn add(
         &self,
         verdicts: &mut Vec<Verdict>,
@@ -255,7 +263,7 @@ impl Memory {
     }
 }
 
-// What 10,000 idle connections take, each, and what the target keeps of it.
+// Bytes of each of 10,000 idle connections, and resident memory after them over that before.
 fn idle_memory(context: &Context) -> Result<[f64; 2], Failure> {
     let server = Server::start(context, "idle")?;
     warm_up(context, &server)?;
@@ -268,7 +276,7 @@ fn idle_memory(context: &Context) -> Result<[f64; 2], Failure> {
     Ok([(with - before) / IDLE, server.resident_bytes()? / before])
 }
 
-// So that what any load takes is there before memory is looked at.
+// Loads the target, so that it has allocated what any load needs before memory is measured.
 fn warm_up(context: &Context, server: &Server) -> Result<(), Failure> {
     for over_iscsi in [false, true] {
         neighbour(context, server, over_iscsi, 1)?.finish(LONG)?;
@@ -277,6 +285,7 @@ fn warm_up(context: &Context, server: &Server) -> Result<(), Failure> {
     Ok(())
 }
 
+// Starts the neighbour's load on its disk.
 fn neighbour(
     context: &Context,
     server: &Server,
@@ -286,6 +295,7 @@ fn neighbour(
     load(context, &server.uri(over_iscsi, "disk"), "randrw", ["4096", "1"], seconds)
 }
 
+// Starts `afar bench` on `uri`.
 fn load(
     context: &Context,
     uri: &str,
@@ -300,6 +310,7 @@ fn load(
     Job::start(context, &command)
 }
 
+// One run: neighbours on the first target, attackers on the same or (the control) the other.
 fn sample(context: &Context, attacked: bool, seconds: u64) -> Result<Sample, Failure> {
     let servers = [Server::start(context, "one")?, Server::start(context, "two")?];
     for server in &servers {
@@ -339,24 +350,26 @@ fn sample(context: &Context, attacked: bool, seconds: u64) -> Result<Sample, Fai
     })
 }
 
+// Waits for a load and parses its record.
 fn record(job: Job) -> Result<Value, Failure> {
     let said = job.finish(LONG)?;
     let (program, wanted) = ("afar bench", "a record");
     serde_json::from_str(&said).map_err(|_| Failure::Unreadable { program, wanted, said })
 }
 
+// A value of a record as a number.
 fn number(value: &Value, wanted: &'static str, record: &Value) -> Result<f64, Failure> {
     let program = "afar bench";
     let missing = || Failure::Unreadable { program, wanted, said: record.to_string() };
     value.as_f64().ok_or_else(missing)
 }
 
-// Rates of six tenants with one queue each on a target with four shards.
+// The IOPS of six tenants with one queue each on a target with four shards.
 fn tenants(context: &Context) -> Result<Vec<f64>, Failure> {
     let port = free_port()?;
     let address = format!("127.0.0.1:{port}");
     let mut command: Vec<OsString> = vec![context.afar.clone().into()];
-    // A device that takes its time, so that processors are not what tenants share.
+    // A slow device, so that tenants do not compete for processors.
     let disk = format!("{NQN}disk=model:pm1725:memory:1GiB");
     command.extend(words(&["serve", &disk, "--nvme", &address, "--shards", "4", "--quiet"]));
     let mut server = Job::start(context, &command)?;
@@ -374,7 +387,7 @@ fn tenants(context: &Context) -> Result<Vec<f64>, Failure> {
         .collect()
 }
 
-// How far the tenant farthest from the mean is, as a share of it.
+// The largest deviation of a rate from the mean, as a share of the mean.
 fn unevenness(rates: &[f64]) -> f64 {
     let mean = rates.iter().sum::<f64>() / rates.len() as f64;
     rates.iter().map(|rate| (rate / mean - 1.0).abs()).fold(0.0, f64::max)

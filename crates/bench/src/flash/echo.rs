@@ -1,4 +1,4 @@
-//! The least that an answer over a connection can take here.
+//! A bare echo over TCP: the shortest time that an answer can take on this machine.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -56,7 +56,7 @@ pub(crate) fn median_us(server_spins: bool, count: u64) -> Result<f64, Failure> 
     Ok(times[times.len() / 2] as f64 / 1000.0)
 }
 
-// Whether all came; false at the end of the stream.
+// Fills `bytes` from the stream, spinning if it does not block. Returns false at its end.
 fn receive(stream: &mut TcpStream, mut bytes: &mut [u8]) -> std::io::Result<bool> {
     while !bytes.is_empty() {
         match stream.read(bytes) {
@@ -69,6 +69,7 @@ fn receive(stream: &mut TcpStream, mut bytes: &mut [u8]) -> std::io::Result<bool
     Ok(true)
 }
 
+// Writes all `bytes`, spinning if the stream does not block.
 fn send(stream: &mut TcpStream, mut bytes: &[u8]) -> std::io::Result<()> {
     while !bytes.is_empty() {
         match stream.write(bytes) {

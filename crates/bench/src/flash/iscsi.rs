@@ -1,4 +1,4 @@
-//! iSCSI: our target beside tgt, each loaded by libiscsi's iscsi-perf and by our initiator.
+//! iSCSI: afar's target beside tgt, each loaded by libiscsi's iscsi-perf and by afar's initiator.
 
 use serde_json::{Map, Value};
 
@@ -10,13 +10,13 @@ use crate::stats::Spread;
 use super::part::{Column, Part};
 use super::serve::{IscsiServer, Load, Run, Server, Tgt};
 
-/// A target and what loads it.
+/// A target and an initiator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Pair {
     name: &'static str,
     is_ours: bool,
     by_afar: bool,
-    /// What loads looks for answers without sleeping; iscsi-perf cannot.
+    /// Whether the initiator polls for answers; iscsi-perf cannot.
     spins: bool,
 }
 
@@ -32,6 +32,8 @@ const PAIRS: [Pair; 5] = [
     pair("afar, afar bench spinning", true, true, true),
 ];
 
+/// Runs this part.
+///
 /// # Errors
 /// When a program is missing or fails.
 pub(super) fn run(context: &Context) -> Result<Part, Failure> {
@@ -83,7 +85,7 @@ pub(super) fn run(context: &Context) -> Result<Part, Failure> {
     Ok(Part { text, results: Value::Object(results), verdicts })
 }
 
-// Every comparison is of rounds that follow one another.
+// The verdicts of one depth. Each compares the medians of two pairs.
 fn judge(depth: u16, runs: &[Vec<Run>]) -> Vec<Verdict> {
     let of = |index: usize, field: fn(&Run) -> f64| -> Vec<f64> {
         runs[index].iter().map(field).collect()
@@ -119,7 +121,7 @@ fn judge(depth: u16, runs: &[Vec<Run>]) -> Vec<Verdict> {
             Spread::of(of(1, per_second)).median,
             Bound::AtLeast(210_000.0),
         ),
-        // The best of either.
+        // The best variant of each initiator.
         verdict("our initiator's IOPS over libiscsi's", ratio(4, 1, iops), Bound::AtLeast(1.5)),
     ]
 }

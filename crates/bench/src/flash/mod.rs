@@ -1,6 +1,6 @@
-//! What remote flash costs: `afar serve` against a bare echo, tgt, and the disk itself.
+//! The benchmark `flash`: `afar serve` against a bare echo, tgt, and the disk itself.
 //!
-//! The target has the first processor and the load the second.
+//! The target runs on the first processor and the load on the second.
 
 mod echo;
 mod iscsi;
@@ -19,13 +19,13 @@ use crate::stats::Spread;
 use part::{Column, Part};
 use serve::{IscsiServer, Load, Run, SPIN, Server};
 
-/// A target, and a load on it.
+/// A device of a target, and a load on it.
 #[derive(Debug, Clone, Copy)]
 struct Case {
     name: &'static str,
     device: &'static str,
     load: Load,
-    /// I/O per second of the target's processor time, at least.
+    /// Least I/O per second of the target's processor time; `None` for no bound.
     bound: Option<f64>,
 }
 
@@ -47,7 +47,7 @@ const THROUGHPUT: [Case; 5] = [
     LARGE,
 ];
 
-/// Large reads.
+/// Reads of 128 KiB.
 const LARGE: Case = Case {
     name: "memory, 128 KiB 32 deep",
     device: "memory:1GiB",
@@ -55,6 +55,8 @@ const LARGE: Case = Case {
     bound: None,
 };
 
+/// Runs `parts`, or all of them if none is named.
+///
 /// # Errors
 /// When a program is missing or fails.
 pub(crate) fn run(context: &Context, parts: &[FlashPart]) -> Result<Report, Failure> {
@@ -89,11 +91,11 @@ pub(crate) fn run(context: &Context, parts: &[FlashPart]) -> Result<Report, Fail
     })
 }
 
-// One read at a time against one message of the same size and its echo.
+// The part `latency`: one read at a time against an echo of messages of the same sizes.
 fn latency(context: &Context) -> Result<Part, Failure> {
     let mut table = Table::new(&["one at a time, median us", "echo", "afar", "ratio"]);
     let (mut results, mut verdicts) = (Map::new(), Vec::new());
-    // Spinning, 11 us where an echo takes 8.
+    // The bound if the target spins: 11 us where an echo takes 8.
     for (name, spins, bound) in [("asleep", false, 1.15), ("spinning", true, 11.0 / 8.0)] {
         let busy_poll = if spins { SPIN } else { "0us" };
         let server = Server::start(context, "memory:1GiB", Some(busy_poll))?;
@@ -126,6 +128,7 @@ fn latency(context: &Context) -> Result<Part, Failure> {
     Ok(Part { text, results: Value::Object(results), verdicts })
 }
 
+// The part `throughput`: random reads and their processor time, tgt beside.
 fn throughput(context: &Context) -> Result<Part, Failure> {
     let mut table = Table::new(&[
         "random reads of 4 KiB",
@@ -188,7 +191,7 @@ fn throughput(context: &Context) -> Result<Part, Failure> {
     Ok(Part { text: table.text(), results: Value::Object(results), verdicts })
 }
 
-// The same file on this machine's disk, read here and over the network.
+// The part `disk`: a file on this machine's disk, read locally and over the network.
 fn disk(context: &Context) -> Result<Part, Failure> {
     let mut table = Table::new(&["4 KiB random reads of the disk", "here", "remote", "ratio"]);
     let path = context.fresh("img");
@@ -212,7 +215,7 @@ fn disk(context: &Context) -> Result<Part, Failure> {
             name.clone(),
             json!({"local": here.json(), "remote": remote.json(), "ratio": ratio.json()}),
         );
-        // As its peers are measured, which always spin.
+        // Only spinning has a bound, because peers are always measured spinning.
         if spins {
             verdicts.push(Verdict {
                 what: format!("{name}: IOPS of the remote disk over those of the same here"),

@@ -1,4 +1,4 @@
-//! Reads of every size over a network of its own: none may wait for a timer of TCP.
+//! Reads of many sizes over a private virtual network: none may wait for a timer of TCP.
 
 use std::ffi::OsString;
 use std::process::Command;
@@ -16,16 +16,18 @@ use super::part::Part;
 use super::serve::{Load, Server, inside};
 
 const ADDRESS: &str = "10.9.0.1";
-/// A delayed acknowledgement is 40 ms.
+/// Bound of the median time of a read: half of TCP's delayed acknowledgement of 40 ms.
 const STALL_US: f64 = 20_000.0;
 const SIZES: [u32; 7] = [512, 4096, 8192, 16 << 10, 64 << 10, 128 << 10, 1 << 20];
 
-/// Two networks with a cable between them, gone with the processes that they are of.
+/// Two network namespaces with a veth pair between them. They vanish with the processes that hold
+/// them.
 struct Cable {
     ends: [Job; 2],
 }
 
 impl Cable {
+    /// Creates the namespaces and the veth pair with addresses.
     fn new(context: &Context) -> Result<Self, Failure> {
         let unshare: Vec<OsString> = vec![find("unshare", "util-linux")?];
         let holder: Vec<OsString> =
@@ -48,11 +50,12 @@ impl Cable {
         Ok(cable)
     }
 
+    /// The processes that hold the namespaces.
     fn networks(&self) -> [u32; 2] {
         [self.ends[0].pid(), self.ends[1].pid()]
     }
 
-    // Runs a command in one of the networks.
+    // Runs a command in one of the namespaces. Returns whether it succeeded.
     fn run(&self, end: usize, words: &[&str]) -> bool {
         let Ok(command) = inside(self.ends[end].pid()) else { return false };
         let Some((program, rest)) = command.split_first() else { return false };
@@ -60,10 +63,12 @@ impl Cable {
         output.is_ok_and(|output| output.status.success())
     }
 
+    // Runs `ip` in one of the namespaces. Returns whether it succeeded.
     fn ip(&self, end: usize, words: &[&str]) -> bool {
         self.run(end, &[&["ip"], words].concat())
     }
 
+    // Sets the MTU and the segmentation offloads of both ends.
     fn set(&self, mtu: u32, offloads: bool) -> Result<(), Failure> {
         let state = if offloads { "on" } else { "off" };
         for end in 0..self.ends.len() {
@@ -78,12 +83,15 @@ impl Cable {
     }
 }
 
+// Runs `ip` outside of the namespaces. Returns whether it succeeded.
 fn run_ip(words: &[&str]) -> bool {
     Command::new("ip").args(words).output().is_ok_and(|output| output.status.success())
 }
 
+/// Runs this part.
+///
 /// # Errors
-/// When there can be no such network.
+/// When the network cannot be created.
 pub(super) fn run(context: &Context) -> Result<Part, Failure> {
     find("ip", "iproute2")?;
     find("ethtool", "ethtool")?;

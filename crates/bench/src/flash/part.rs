@@ -1,4 +1,4 @@
-//! What a part of the benchmark says.
+//! The results of a part of the benchmark.
 
 use serde_json::{Value, json};
 
@@ -7,14 +7,14 @@ use crate::stats::Spread;
 
 use super::serve::Run;
 
-/// Its tables, its figures and how they compare with the bounds.
+/// The tables, figures and verdicts of a part.
 pub(super) struct Part {
     pub(super) text: String,
     pub(super) results: Value,
     pub(super) verdicts: Vec<Verdict>,
 }
 
-/// All runs of one load on one target.
+/// The figures of all runs of one load on one target.
 pub(super) struct Column {
     pub(super) iops: Spread,
     pub(super) target_us: Spread,

@@ -1,4 +1,4 @@
-//! Targets, and loads on them.
+//! Starts targets and loads them.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -13,12 +13,12 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::process::{Job, LONG, SHORT, find};
 
-/// Spinning: longer than any answer takes.
+/// The busy-poll time of a spinning end: longer than any answer takes.
 pub(super) const SPIN: &str = "1ms";
 const NQN: &str = "nqn.2026-11.local.afar:disk";
 const IQN: &str = "iqn.2026-11.example:disk";
 
-/// What is asked of a device.
+/// A load on a device.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Load {
     pub(super) depth: u16,
@@ -27,7 +27,7 @@ pub(super) struct Load {
     pub(super) bytes: u32,
 }
 
-/// What came of it.
+/// The results of a load.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Run {
     pub(super) iops: f64,
@@ -36,18 +36,18 @@ pub(super) struct Run {
     pub(super) host_us: f64,
 }
 
-/// A target of ours, on the first processor.
+/// A running `afar serve`, on the first processor.
 pub(super) struct Server {
     job: Job,
     uri: String,
 }
 
-/// A target that speaks iSCSI, ours or tgt, with its logical unit.
+/// An iSCSI target, afar's or tgt, with its logical unit.
 pub(super) trait IscsiServer {
     fn pid(&self) -> u32;
     fn uri(&self) -> String;
 
-    /// Loads it with iscsi-perf.
+    /// Loads the target with iscsi-perf.
     fn load_by_libiscsi(&self, context: &Context, depth: u16) -> Result<Run, Failure> {
         let before = processor_us(self.pid())?;
         let mut command = pinned("1")?;
@@ -57,17 +57,17 @@ pub(super) trait IscsiServer {
         command.extend(words(&["-m", &depth_word, "-b", "8", "-r", "-t", seconds, &self.uri()]));
         let said = Job::start(context, &command)?.finish(LONG)?;
         let seconds: f64 = seconds.parse().unwrap_or(1.0);
-        // "iops average 31093 (121 MB/s)", the last of those.
+        // The last line such as "iops average 31093 (121 MB/s)".
         let iops = said.rsplit("iops average ").next().and_then(|rest| rest.split(' ').next());
         let iops = iops.and_then(|iops| iops.parse::<f64>().ok()).filter(|iops| *iops > 0.0);
         let wanted = "iops average";
         let iops = iops.ok_or(Failure::Unreadable { program: "iscsi-perf", wanted, said })?;
         let target_us = (processor_us(self.pid())? - before) / (iops * seconds);
-        // It says nothing of latency, which is the time of one where there is only one.
+        // iscsi-perf reports no latency; the mean follows from depth and rate.
         Ok(Run { iops, p50_us: f64::from(depth) * 1e6 / iops, target_us, host_us: 0.0 })
     }
 
-    /// Loads it with our initiator.
+    /// Loads the target with afar's initiator.
     fn load_by_afar(&self, context: &Context, load: Load) -> Result<Run, Failure> {
         let before = processor_us(self.pid())?;
         let (mut run, count) = bench(context, &self.uri(), load, pinned("1")?)?;
@@ -86,27 +86,30 @@ impl IscsiServer for Server {
     }
 }
 
+/// `words` as arguments of a command.
 pub(crate) fn words(words: &[&str]) -> Vec<OsString> {
     words.iter().map(OsString::from).collect()
 }
 
+/// The beginning of a command line that runs on `processor`.
 fn pinned(processor: &str) -> Result<Vec<OsString>, Failure> {
     Ok(vec![find("taskset", "util-linux")?, "-c".into(), processor.into()])
 }
 
-/// What begins a command in the network of a process.
+/// The beginning of a command line that runs in the network namespace of the process `network`.
 pub(super) fn inside(network: u32) -> Result<Vec<OsString>, Failure> {
     let mut command = vec![find("nsenter", "util-linux")?];
     command.extend(words(&["--net", "--target", &network.to_string()]));
     Ok(command)
 }
 
+/// A TCP port of 127.0.0.1 that was free a moment ago.
 pub(crate) fn free_port() -> Result<u16, Failure> {
     let bound = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
     Ok(bound.map_err(Failure::file("bind", "127.0.0.1"))?.port())
 }
 
-// Until somebody listens.
+// Waits until `job` listens at `port`.
 pub(crate) fn wait_for(job: &mut Job, port: u16) -> Result<(), Failure> {
     let deadline = Instant::now() + SHORT;
     while TcpStream::connect(("127.0.0.1", port)).is_err() {
@@ -119,7 +122,7 @@ pub(crate) fn wait_for(job: &mut Job, port: u16) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Processor time of a process so far, in microseconds.
+/// The processor time of a process so far, in microseconds.
 fn processor_us(pid: u32) -> Result<f64, Failure> {
     let path = format!("/proc/{pid}/stat");
     let stat = std::fs::read_to_string(&path).map_err(Failure::file("read", &path))?;
@@ -130,7 +133,7 @@ fn processor_us(pid: u32) -> Result<f64, Failure> {
 }
 
 impl Server {
-    /// `busy_poll` is the target's, its default if `None`.
+    /// Starts a target over NVMe/TCP. `busy_poll` is the target's; `None` for its default.
     pub(super) fn start(
         context: &Context,
         device: &str,
@@ -150,7 +153,7 @@ impl Server {
         Ok(Self { job, uri: format!("nvme+tcp://{address}/{NQN}") })
     }
 
-    /// As [`Server::start`], over iSCSI.
+    /// Starts a target over iSCSI.
     pub(super) fn start_iscsi(context: &Context, device: &str) -> Result<Self, Failure> {
         let port = free_port()?;
         let mut command = pinned("0")?;
@@ -163,14 +166,14 @@ impl Server {
         Ok(Self { job, uri: format!("iscsi://{address}/iqn.2026-11.local.afar:disk/0") })
     }
 
-    /// Share of a processor that it takes while nobody asks for anything, in so many seconds.
+    /// The share of a processor that the target takes without requests, over `seconds`.
     pub(super) fn idle(&self, seconds: u64) -> Result<f64, Failure> {
         let before = processor_us(self.job.pid())?;
         std::thread::sleep(Duration::from_secs(seconds));
         Ok((processor_us(self.job.pid())? - before) / (seconds as f64 * 1e6))
     }
 
-    /// In a network namespace, at an address that it has there.
+    /// Starts a target over NVMe/TCP at `address` in the network namespace of a process.
     pub(super) fn start_in(
         context: &Context,
         network: u32,
@@ -186,7 +189,7 @@ impl Server {
         Ok(Self { job, uri: format!("nvme+tcp://{address}/{NQN}") })
     }
 
-    /// Loads it from another network namespace; only what it says of latency is meant.
+    /// Loads the target from the network namespace of a process; `target_us` stays 0.
     pub(super) fn load_from(
         &self,
         context: &Context,
@@ -196,6 +199,7 @@ impl Server {
         bench(context, &self.uri, load, inside(network)?).map(|(run, _)| run)
     }
 
+    /// Loads the target from the second processor.
     pub(super) fn load(&self, context: &Context, load: Load) -> Result<Run, Failure> {
         let before = processor_us(self.job.pid())?;
         let (mut run, count) = bench(context, &self.uri, load, pinned("1")?)?;
@@ -204,12 +208,12 @@ impl Server {
     }
 }
 
-/// The same load on a device of the loading process, which may use every processor.
+/// Runs a load on a device of the loading process itself, which may use every processor.
 pub(super) fn local(context: &Context, uri: &str, load: Load) -> Result<Run, Failure> {
     bench(context, uri, load, Vec::new()).map(|(run, _)| run)
 }
 
-// `prefix` is what begins the command: where it runs.
+// Runs `afar bench`; `prefix` begins its command line. Returns the results and the number of I/Os.
 fn bench(
     context: &Context,
     uri: &str,
@@ -254,12 +258,13 @@ pub(super) struct Tgt {
 }
 
 impl Tgt {
+    /// Starts tgt with one logical unit.
     pub(super) fn start(context: &Context) -> Result<Self, Failure> {
         let port = free_port()?;
-        // In the page cache once it is written; it goes with the benchmark's directory.
+        // Written here, so it is in the page cache; removed with the benchmark's directory.
         let file = context.fresh("img");
         fill(&file, 1 << 30)?;
-        // A number up to 32767 that no other tgtd has; its socket has it in its name.
+        // A number up to 32767, part of the name of tgtd's control socket, that no other tgtd has.
         let control = (port % 32_768).to_string();
         let mut command = pinned("0")?;
         command.push(find("tgtd", "tgt")?);
@@ -302,7 +307,7 @@ impl Drop for Tgt {
     }
 }
 
-/// Makes a file of bytes that do not compress and are really there.
+/// Creates a file of `bytes` (whole MiB) that do not compress, and syncs it to the disk.
 pub(crate) fn fill(path: &Path, bytes: u64) -> Result<(), Failure> {
     let failed = || Failure::file("write", path);
     let mut file = File::create(path).map_err(failed())?;

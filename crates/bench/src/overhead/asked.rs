@@ -1,5 +1,5 @@
-//! What it costs to be asked about a system call: a supervisor that answers at once, and nothing
-//! else (`seccomp_unotify(2)`).
+//! The cost of a system call that notifies a supervisor which answers at once
+//! (`seccomp_unotify(2)`).
 
 use std::ffi::{OsStr, OsString};
 use std::time::Instant;
@@ -12,13 +12,13 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::flags::AsksFlags;
 
-/// getppid, which nothing else here calls meanwhile.
+/// The number of getppid, which this program calls nowhere else.
 const GETPPID: std::ffi::c_long = 110;
 
-/// Nanoseconds of a call that a supervisor is asked about, in the mean of so many.
+/// The mean time of `count` calls that notify a supervisor, in nanoseconds per call.
 ///
 /// # Errors
-/// When the kernel refuses the filter, or the program ends otherwise than it should.
+/// When the kernel refuses the filter, or the program does not write its answer.
 pub(super) fn round_trip(context: &Context, count: u64) -> Result<f64, Failure> {
     let answer = context.fresh("txt");
     let mut words = context.hidden("asks");
@@ -45,12 +45,13 @@ pub(super) fn round_trip(context: &Context, count: u64) -> Result<f64, Failure> 
     said.trim().parse().map_err(|_| Failure::Unreadable { program, wanted, said })
 }
 
+/// The failure that the program could not be started.
 fn refused(error: SpawnError) -> Failure {
     let source = std::io::Error::other(error);
     Failure::NotStarted { program: "bench".to_owned(), source }
 }
 
-/// The program that is asked about: writes nanoseconds per call to a file.
+/// The hidden command `asks`: makes system calls and writes nanoseconds per call to a file.
 ///
 /// # Errors
 /// When the file cannot be written.

@@ -1,4 +1,4 @@
-//! A remote fault at zero delay against this machine's own minor fault, as Table 1 of DiME.
+//! A remote fault at zero delay against a minor fault of this machine (DiME, Table 1).
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::touch::{Drops, Memory, Touches};
 
 const PAGES: u16 = 2048;
 const LOCAL: &str = "2MiB";
-/// What DiME adds to a fault, on average.
+/// What DiME adds to a fault in the mean.
 const EXTRA_MAX_NS: f64 = 78.0;
 
 const MEMORIES: [Memory; 3] = [
@@ -19,6 +19,7 @@ const MEMORIES: [Memory; 3] = [
     Memory::Far(&["--local", LOCAL, "--policy", "fifo"]),
 ];
 
+/// Runs this part.
 pub(super) fn run(context: &Context) -> Result<Found, Failure> {
     let turns = context.size(100, 10);
     let medians = context.alternate("overhead, fault", &[false, true], |&write| {
@@ -59,18 +60,18 @@ pub(super) fn run(context: &Context) -> Result<Found, Failure> {
     })
 }
 
-/// What the turns of three programs have shown, in nanoseconds.
+/// The medians of one round over the turns of three programs, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 struct Medians {
     quiet: f64,
     minor: f64,
     remote: f64,
-    /// Remote less minor, of the same turn.
+    /// Remote minus minor in the same turn.
     more: f64,
 }
 
 impl Medians {
-    /// Of the samples with [`MEMORIES`], of all their turns.
+    /// The medians of samples of each of [`MEMORIES`] over all turns.
     fn of(samples: &[Vec<u64>]) -> Self {
         let of_turns = |samples: &Vec<u64>| -> Vec<f64> {
             let of_turn = |turn: &[u64]| {
@@ -91,7 +92,7 @@ impl Medians {
     }
 }
 
-/// Rounds with and without afar.
+/// The results of reads or of writes over rounds.
 struct Compared {
     quiet: Spread,
     minor: Spread,

@@ -1,4 +1,4 @@
-//! Programs whose memory is all local, with and without afar.
+//! Programs with all memory local, with and without afar.
 
 use std::ffi::OsString;
 
@@ -17,11 +17,11 @@ use crate::store::VALUE_BYTES;
 const KEYS: u64 = 200_000;
 const RATIO_MAX: f64 = 1.03;
 const CLIENTS: u64 = 8;
-/// Sorts after the first, whose median counts.
+/// Sorts after the first one; their median counts.
 const SORTS: u64 = 5;
 
-/// Times of one run, in nanoseconds: a GET, a SET, CPython's making strings, sorting
-/// them, and sorting them again.
+/// Times of one run, in nanoseconds: a GET, a SET, and CPython's making strings, sorting them, and
+/// sorting them again.
 struct Times {
     get: f64,
     set: f64,
@@ -31,7 +31,7 @@ struct Times {
     checksum: u64,
 }
 
-/// What is compared.
+/// A row of the table: a time, and whether it has a bound.
 struct Row {
     name: &'static str,
     value: fn(&Times) -> f64,
@@ -42,7 +42,7 @@ const ROWS: [Row; 5] = [
     row("redis-benchmark GET, us per request", |times| times.get / 1e3, true),
     row("redis-benchmark SET, us per request", |times| times.set / 1e3, true),
     row("CPython sort, ms", |times| times.again / 1e6, true),
-    // Start-up: pages are touched for the first time, and memory is mapped.
+    // Start-up, without a bound: first touches of pages and mappings.
     row("  making the strings before, ms", |times| times.build / 1e6, false),
     row("  the first sort, ms", |times| times.sort / 1e6, false),
 ];
@@ -51,6 +51,7 @@ const fn row(name: &'static str, value: fn(&Times) -> f64, bounded: bool) -> Row
     Row { name, value, bounded }
 }
 
+/// Runs this part.
 pub(super) fn run(context: &Context) -> Result<Found, Failure> {
     let requests = context.size(200_000, 20_000);
     let strings = context.size(1_000_000, 100_000);
@@ -104,7 +105,7 @@ pub(super) fn run(context: &Context) -> Result<Found, Failure> {
     })
 }
 
-/// Nanoseconds per GET and per SET.
+/// Nanoseconds per GET and per SET, by redis-benchmark.
 fn redis(context: &Context, place: &Place, requests: u64) -> Result<[f64; 2], Failure> {
     let mut server = Server::start(context, Kind::Redis, place)?;
     server.store.fill(KEYS)?;
@@ -128,8 +129,8 @@ fn redis(context: &Context, place: &Place, requests: u64) -> Result<[f64; 2], Fa
     Ok([per_request("GET")?, per_request("SET")?])
 }
 
-/// Requests per second of a test, from the CSV of redis-benchmark: its name, then its rate, both
-/// quoted.
+/// Requests per second of `test` in the CSV of redis-benchmark, whose lines have name and rate in
+/// quotes; `None` if there is none.
 pub(crate) fn rate(csv: &str, test: &str) -> Option<f64> {
     let row = csv.lines().find_map(|line| {
         let mut cells = line.split(',').map(|cell| cell.trim().trim_matches('"'));

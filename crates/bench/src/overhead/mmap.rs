@@ -1,7 +1,7 @@
-//! Mapping and unmapping memory, which afar answers instead of the kernel.
+//! Mapping and unmapping memory: system calls that notify afar.
 //!
-//! Both calls of a pair wait for the supervisor to be asked and to answer. What that takes is
-//! measured with a supervisor that does nothing else, in the same rounds.
+//! Both calls of a pair wait for an answer of the supervisor. The time of such a notification alone
+//! is measured in the same rounds with a supervisor that does nothing else.
 
 use serde_json::{Map, Value, json};
 
@@ -15,19 +15,21 @@ use crate::stats::{Spread, float};
 use super::asked;
 
 const SIZES: [(u64, &str); 2] = [(64 << 10, "64 KiB"), (1 << 20, "1 MiB")];
-/// A pair at most, in nanoseconds, and over two questions and a native pair.
+/// Most time of a pair, in nanoseconds,
 const PAIR_MAX_NS: f64 = 30_000.0;
+/// and over the time of two bare notifications and a native pair.
 const RATIO_MAX: f64 = 2.5;
 
-/// What is timed.
+/// What one run times.
 #[derive(Debug, Clone)]
 enum Variant {
-    /// A call that a bare supervisor is asked about.
+    /// A call that notifies a bare supervisor.
     Asked,
-    /// Pairs of so many bytes.
+    /// Pairs of mmap and munmap of this many bytes.
     Pairs(u64, Place),
 }
 
+/// Runs this part.
 pub(super) fn run(context: &Context) -> Result<Found, Failure> {
     let pairs = context.size(20_000, 1_000);
     let pairs_of = |&(bytes, _): &(u64, &str)| {

@@ -1,4 +1,4 @@
-//! What afar costs where it delays nothing.
+//! The benchmark `overhead`: the cost of afar without a delay.
 
 mod asked;
 mod fault;

@@ -1,4 +1,4 @@
-//! The program whose pages become remote: a sequence of accesses in one thread.
+//! The hidden command `accesses`: a sequence of accesses in one thread.
 
 use sys::clock::monotonic_ns;
 
@@ -8,11 +8,11 @@ use crate::progress;
 
 const WORDS_PER_PAGE: usize = 512;
 
-/// Touches every page once, in order, then does the accesses; prints the nanoseconds that they
-/// took.
+/// Touches every page once, in order, then performs the accesses and prints how many nanoseconds
+/// they took.
 pub(crate) fn accesses(flags: &AccessesFlags) {
     let pages = usize::try_from(flags.pages).unwrap_or(usize::MAX);
-    // Untouched so far: the kernel has zeros for it.
+    // Not touched yet: the kernel provides zero pages on demand.
     let mut memory = vec![0_u64; pages * WORDS_PER_PAGE];
     for (word, page) in memory.iter_mut().step_by(WORDS_PER_PAGE).zip(1..) {
         *word = page;

@@ -1,4 +1,5 @@
-//! Eviction policies: whether they are what they are called, and what the choice of one is worth.
+//! The benchmark `policies`: whether eviction policies do what their names say, and how much the
+//! choice matters.
 //!
 //! ```text
 //! true      seeded sequence ─► bench accesses under afar run, each policy ─► fetches ─┐

@@ -1,4 +1,4 @@
-//! What the choice of a policy is worth to CPython and Redis.
+//! Faults and run times of CPython and Redis under each policy.
 
 use paging::PolicyKind;
 use serde_json::{Value, json};
@@ -15,11 +15,11 @@ use crate::store::{VALUE_BYTES, read};
 
 const FLAGS: [&str; 6] = ["--local", "25%", "--rtt", "5us", "--bandwidth", "40Gbps"];
 const KEYS: u64 = 200_000;
-/// As YCSB's default.
+/// YCSB's default.
 const ZIPF_EXPONENT: f64 = 0.99;
 const SEED: u64 = 1;
 
-/// One run of both programs.
+/// The results of one run of both programs.
 #[derive(Debug, Clone, Copy)]
 struct Sample {
     python_ms: f64,
@@ -31,7 +31,7 @@ struct Sample {
 
 type Measure = fn(&Sample) -> f64;
 
-/// Names for the record and what they stand for.
+/// Keys of the record and the figures that they stand for.
 const COLUMNS: [(&str, Measure); 4] = [
     ("python_ms", |sample| sample.python_ms),
     ("python_fetch_count", |sample| sample.python_fetches),
@@ -39,6 +39,8 @@ const COLUMNS: [(&str, Measure); 4] = [
     ("redis_fetches_per_op", |sample| sample.fetches_per_op),
 ];
 
+/// Runs this part.
+///
 /// # Errors
 /// When a run fails.
 pub(super) fn run(context: &Context) -> Result<Found, Failure> {
@@ -82,7 +84,7 @@ pub(super) fn run(context: &Context) -> Result<Found, Failure> {
     })
 }
 
-/// Microseconds and fetches per GET, once the popular keys are local.
+/// Microseconds and fetches per GET, after a warm-up that makes popular keys local.
 fn redis(
     context: &Context,
     place: &Place,

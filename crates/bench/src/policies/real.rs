@@ -1,7 +1,7 @@
-//! afar's policies beside the true ones, which know every access.
+//! afar's policies against the true ones, which know every access.
 //!
-//! What is compared are counts, which the speed of the machine does not change: other work beside
-//! it does no harm.
+//! The figures are counts, which do not depend on the speed of the machine, so other programs do
+//! not disturb them.
 
 use std::ffi::OsString;
 
@@ -19,11 +19,11 @@ use crate::report::{Bound, Found, Table, Verdict};
 use crate::stats::{Spread, float, mean};
 
 const FLAGS: [&str; 4] = ["--trap", "bpf", "--rtt", "5us"];
-/// Shares of the pages that are local, in per cent.
+/// Shares of local pages, in per cent.
 const LOCAL: [u64; 4] = [10, 25, 50, 80];
 const PAGES_PER_MIB: u64 = 256;
 const SEEDS: [u64; 3] = [1, 2, 3];
-/// What is accessed in which order, and whether it is written.
+/// Patterns of accesses, reads or writes.
 const LOADS: [Load; 7] = [
     Load::reads(Pattern::Skewed),
     Load { pattern: Pattern::Skewed, write: true },
@@ -34,19 +34,20 @@ const LOADS: [Load; 7] = [
     Load::reads(Pattern::Sequential),
 ];
 
-/// Patterns of one verdict.
+/// Patterns that share a verdict.
 const GROUPS: [&[Pattern]; 3] = [
     &[Pattern::Skewed],
     &[Pattern::Zipf, Pattern::Window, Pattern::Loop],
     &[Pattern::Uniform, Pattern::Sequential],
 ];
 
-/// Cells that are known to be further off: the policy, the pattern, per cent local, and why.
+/// Cells with known larger deviations, not judged: policy, pattern, local memory in per cent, and
+/// why.
 const EXCEPTIONS: [(PolicyKind, Pattern, u64, &str); 2] = [
     (PolicyKind::CLOCK, Pattern::Window, 25, "all of the window is in use, and barely fits"),
     (PolicyKind::CLOCK, Pattern::Loop, 50, "a touch on probation outlives a round of the loop"),
 ];
-/// S3-FIFO counts accesses up to 3, and probation shows one of them.
+/// Why S3-FIFO is not judged: it counts accesses up to 3, of which afar sees one on probation.
 const S3FIFO_NOTE: &str = "s3fifo but on uniform and sequential: it sees one access of many";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +67,7 @@ impl Load {
     }
 }
 
-/// How much memory there is, and how often it is accessed.
+/// The memory of a run and its number of accesses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Size {
     mib: u64,
@@ -79,14 +80,14 @@ impl Size {
     }
 }
 
-/// One policy on one load with one share of local memory.
+/// One policy with one load and one share of local memory.
 #[derive(Debug)]
 struct Cell {
     size: Size,
     policy: PolicyKind,
     load: Load,
     local: u64,
-    /// One for each seed.
+    /// The results, one for each seed.
     samples: Vec<Sample>,
 }
 
@@ -103,12 +104,12 @@ impl Cell {
         Spread::of(self.samples.iter().map(value))
     }
 
-    /// Fetches over those of the true policy, in per cent.
+    /// Fetches as a percentage of those of the true policy.
     fn percent(&self) -> Spread {
         self.spread(|sample| float(sample.fetches) / float(sample.truth) * 100.0)
     }
 
-    /// How far off the true policy, in per cent, on average over the seeds.
+    /// The mean deviation of fetches from the true policy over all seeds, in per cent.
     fn off(&self) -> f64 {
         let share = |sample: &Sample| float(sample.fetches) / float(sample.truth);
         (mean(self.samples.iter().map(share)) - 1.0) * 100.0
@@ -118,6 +119,7 @@ impl Cell {
         self.spread(|sample| float(sample.soft) / float(sample.fetches)).median
     }
 
+    /// Why this cell is not judged; `None` if it is.
     fn exception(&self) -> Option<&'static str> {
         let is_this = |(policy, pattern, local, _): &&(PolicyKind, Pattern, u64, &str)| {
             (*policy, *pattern, *local) == (self.policy, self.load.pattern, self.local)
@@ -125,11 +127,14 @@ impl Cell {
         EXCEPTIONS.iter().find(is_this).map(|(.., why)| *why)
     }
 
+    /// The load and the local memory, in words.
     fn place(&self) -> String {
         format!("{} at {} %", self.load.name(), self.local)
     }
 }
 
+/// Runs this part.
+///
 /// # Errors
 /// When a run fails.
 pub(super) fn run(context: &Context) -> Result<Found, Failure> {
@@ -173,6 +178,7 @@ pub(super) fn run(context: &Context) -> Result<Found, Failure> {
     })
 }
 
+/// Runs one cell with one seed, and the true policy on the same accesses.
 fn sample(context: &Context, cell: &Cell, seed: u64) -> Result<Sample, Failure> {
     let Cell { size, policy, load, local, .. } = cell;
     let (share, of) = (format!("{local}%"), format!("{}MiB", size.mib));
@@ -203,19 +209,19 @@ fn sample(context: &Context, cell: &Cell, seed: u64) -> Result<Sample, Failure> 
     Ok(Sample { fetches: faults.fetch_count, truth, soft: faults.soft_count, took_ns })
 }
 
-/// How far a policy may be off, in per cent; `None` where it is not judged.
+/// The largest deviation of a policy, in per cent; `None` if it is not judged.
 fn bound(policy: PolicyKind, pattern: Pattern, size: Size) -> Option<f64> {
     match pattern {
         Pattern::Uniform | Pattern::Sequential => Some(1.0),
         _ if policy == PolicyKind::S3FIFO => None,
-        // What is about to leave is a larger share of a small budget.
+        // Pages on probation are a larger share of a small budget.
         Pattern::Skewed if policy == PolicyKind::LRU && size.mib < 256 => Some(5.0),
         Pattern::Skewed => Some(3.0),
         _ => Some(5.0),
     }
 }
 
-/// Soft faults a fetch that a policy may cost where accesses are skewed.
+/// The most soft faults per fetch of a policy with skewed accesses; `None` for no bound.
 fn soft_max(policy: PolicyKind) -> Option<f64> {
     let bounds = [(PolicyKind::CLOCK, 1.0), (PolicyKind::LRU, 3.3)];
     bounds.into_iter().find(|(of, _)| *of == policy).map(|(_, bound)| bound)

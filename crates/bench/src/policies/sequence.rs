@@ -1,5 +1,5 @@
-//! Seeded sequences of accesses to pages, made as they are needed: a program that had one in
-//! memory would have less local memory for the pages.
+//! Seeded sequences of page accesses, generated on demand: stored in memory they would use local
+//! memory.
 
 use std::f64::consts::E;
 
@@ -7,7 +7,7 @@ use crate::flags::Pattern;
 use crate::random::SplitMix64;
 use crate::stats::float;
 
-/// The accesses of one program: pages below `pages`.
+/// The accesses of one program, as page numbers below `pages`.
 #[derive(Debug, Clone)]
 pub(crate) struct Sequence {
     pattern: Pattern,
@@ -15,30 +15,33 @@ pub(crate) struct Sequence {
     pages: u64,
     count: u64,
     done: u64,
-    // Where the loop is.
+    // Accesses of the loop so far.
     looped: u64,
     scattered: Scattered,
     random: SplitMix64,
 }
 
 impl Sequence {
-    /// `count` accesses to `pages` pages; the same seed makes the same ones.
+    /// `count` accesses to `pages` pages; the same for the same seed.
     pub(crate) fn new(pattern: Pattern, pages: u64, count: u64, seed: u64) -> Self {
         let mut random = SplitMix64::new(seed);
         let scattered = Scattered::new(pages, &mut random);
         Self { pattern, pages, count, done: 0, looped: 0, scattered, random }
     }
 
+    /// Draws a page with Zipf popularity.
     fn zipf(&mut self) -> u64 {
         let rank = zipf_rank(self.pages, &mut self.random);
         self.scattered.page(rank - 1)
     }
 
+    /// Draws a page in the window, which moves through all pages once.
     fn window(&mut self) -> u64 {
         let first = self.done * self.pages / self.count;
         (first + self.random.below(self.pages / 4)) % self.pages
     }
 
+    /// The next page of the loop, or, in half of the cases, any page.
     fn looping(&mut self) -> u64 {
         if self.random.below(2) == 0 {
             return self.random.below(self.pages);
@@ -69,13 +72,13 @@ impl Iterator for Sequence {
     }
 }
 
-/// A rank from 1 to `ranks` with a probability proportional to its inverse, by rejection-inversion
-/// (Hörmann and Derflinger 1996): exact, and without a table.
+/// Draws a rank from 1 to `ranks` with a probability proportional to its inverse, exactly and
+/// without a table, by rejection-inversion (Hörmann and Derflinger 1996).
 fn zipf_rank(ranks: u64, random: &mut SplitMix64) -> u64 {
-    // The integral of 1/x, of which each rank has the part from half below it to half above.
+    // Limits of the integral of 1/x; a rank has the part from half below to half above it.
     let least = 1.5_f64.ln() - 1.0;
     let most = (float(ranks) + 0.5).ln();
-    // Whatever is nearer to its rank than this is in the rank's part.
+    // A point that is nearer to its rank than this is accepted without a logarithm.
     let sure = 2.0 - E.powf(2.5_f64.ln() - 0.5);
     loop {
         let share = float(random.next() >> 11) / float(1 << 53);
@@ -90,11 +93,11 @@ fn zipf_rank(ranks: u64, random: &mut SplitMix64) -> u64 {
     }
 }
 
-/// A permutation of the pages that takes no memory.
+/// A permutation of the pages that needs no table.
 #[derive(Debug, Clone)]
 struct Scattered {
     pages: u64,
-    // One less than a power of two that is at least the number of pages.
+    // The smallest power of two that is at least `pages`, minus one.
     mask: u64,
     factors: [u64; 3],
 }
@@ -105,11 +108,12 @@ impl Scattered {
         Self { pages, mask: pages.next_power_of_two() - 1, factors }
     }
 
+    /// The page of a rank, both from 0.
     fn page(&self, rank: u64) -> u64 {
         let half = self.mask.count_ones().div_ceil(2);
         let mut page = rank;
         loop {
-            // Each step has an inverse, and so has following it until a page is met.
+            // Each step is invertible, and so is repeating it until the result is a page.
             for factor in self.factors {
                 page = page.wrapping_mul(factor).wrapping_add(factor >> 32) & self.mask;
                 page ^= page >> half;

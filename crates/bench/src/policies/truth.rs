@@ -1,16 +1,16 @@
-//! What the policies would fetch that know every access: written anew here, so that a mistake in
-//! afar's does not show in both.
+//! The fetches of policies that know every access: written again here, so that both versions do not
+//! share a mistake.
 
 use std::collections::VecDeque;
 
 use paging::frames::Frames;
 use paging::{PageIndex, PolicyKind};
 
-/// Accesses of `sequence` to pages that are not local, if `frames` of `pages` pages are local at
-/// most, and every page was touched once before, in order.
+/// How many accesses of `sequence` fetch, if at most `frames` of `pages` pages are local and every
+/// page was touched once before, in order.
 ///
-/// A policy that is not among [`ORDERS`] is crate `paging`'s: RANDOM is right on average only, and
-/// of S3-FIFO there is no shorter version.
+/// A policy that is not among [`ORDERS`] is taken from crate `paging`: RANDOM can only be compared
+/// with the same draws, and S3-FIFO has no shorter version.
 pub(super) fn fetches(
     policy: PolicyKind,
     [pages, frames]: [usize; 2],
@@ -24,16 +24,17 @@ pub(super) fn fetches(
     sequence.filter(|&page| order.fetches(page)).count() as u64
 }
 
-/// Makes a policy for so many pages, of which so many have frames.
+/// Creates a policy for a number of pages and a number of frames.
 type Make = fn(usize, usize) -> Box<dyn Order>;
 
-/// The policies that this file has anew.
+/// The policies that this file implements.
 const ORDERS: [(PolicyKind, Make); 3] = [
     (PolicyKind::FIFO, |pages, frames| Box::new(Fifo::new(pages, frames))),
     (PolicyKind::LRU, |pages, frames| Box::new(Lru::new(pages, frames))),
     (PolicyKind::CLOCK, |pages, frames| Box::new(Clock::new(pages, frames))),
 ];
 
+/// The fetches of a policy of crate `paging` that is told every access.
 fn told_all(mut frames: Frames, pages: usize, sequence: impl Iterator<Item = usize>) -> u64 {
     let page = |page: usize| PageIndex::new(u32::try_from(page).unwrap_or(u32::MAX));
     (0..pages).for_each(|touched| frames.access(page(touched)));
@@ -42,13 +43,13 @@ fn told_all(mut frames: Frames, pages: usize, sequence: impl Iterator<Item = usi
     frames.fault_count() - before
 }
 
-/// A policy with all frames in use.
+/// A policy whose frames are all in use.
 trait Order {
-    /// Accesses `page`. Whether it was not local; it is now.
+    /// Accesses `page` and makes it local. Returns whether it was not local before.
     fn fetches(&mut self, page: usize) -> bool;
 }
 
-/// The page that came first goes first.
+/// FIFO: evicts the page that was fetched first.
 struct Fifo {
     is_local: Vec<bool>,
     arrivals: VecDeque<usize>,
@@ -77,11 +78,11 @@ impl Order for Fifo {
     }
 }
 
-/// The page whose last access is longest ago goes first.
+/// LRU: evicts the page whose last access is longest ago.
 struct Lru {
-    // The time of each page's last access; none if it is not local.
+    // The time of each page's last access; `None` if it is not local.
     last: Vec<Option<u64>>,
-    // Every access, those that were not a page's last included.
+    // Every access with its time, including those that are no page's last one.
     accesses: VecDeque<(u64, usize)>,
     now: u64,
 }
@@ -114,8 +115,8 @@ impl Order for Lru {
     }
 }
 
-/// Corbató's: a hand goes round the frames, clears their bits and takes the first that is clear.
-/// Every access sets a bit, the one that loads the page included.
+/// Corbató's CLOCK: a hand goes round the frames, clears reference bits and evicts the first page
+/// whose bit is clear. Every access sets the bit, including the one that fetches the page.
 struct Clock {
     frame_of: Vec<Option<usize>>,
     frames: Vec<(usize, bool)>,

@@ -1,8 +1,8 @@
 //! memcached, in its text protocol (doc/protocol.txt of its source).
 //!
-//! Keys are asked for many at a time with one `get`. memcached answers each request by a system
-//! call of its own, and each answer wakes who waits for it; with a request for each key that is
-//! much of what is measured, and the more of it the slower the server is.
+//! One `get` requests many keys. memcached answers each request with a system call of its own,
+//! which wakes the client. With a request for each key those would be much of the measured time,
+//! and the more the slower the server is.
 
 use std::io::Write;
 use std::path::Path;
@@ -18,6 +18,8 @@ pub(crate) struct Memcached {
 }
 
 impl Memcached {
+    /// Connects, and checks that memcached answers.
+    ///
     /// # Errors
     /// When nobody answers at `socket`.
     pub(crate) fn connect(socket: &Path) -> Result<Self, Failure> {
@@ -38,7 +40,7 @@ impl Store for Memcached {
             let batch = first..keys.min(first + BATCH);
             self.request.clear();
             for key in batch.clone() {
-                // One answer for all: a set that failed is a key that is missed when it is read.
+                // One answer for all: a set that failed shows when its key is read.
                 let quiet = if key + 1 < batch.end { " noreply" } else { "" };
                 let head = format!("set key:{key:012} 0 0 {VALUE_BYTES}{quiet}\r\n");
                 self.request.extend_from_slice(head.as_bytes());

@@ -1,4 +1,4 @@
-//! Key-value stores under load by requests that are the same in every run.
+//! Clients of key-value stores; their requests are the same in every run.
 
 use std::time::{Duration, Instant};
 
@@ -13,10 +13,10 @@ pub(crate) use memcached::Memcached;
 pub(crate) use redis::Redis;
 pub(crate) use wire::{Store, VALUE_BYTES};
 
-/// Reads `count` keys that `next` chooses, `depth` requests at a time; answers how long it took.
+/// Reads `count` keys that `next` chooses, `depth` at a time. Returns how long that took.
 ///
 /// # Errors
-/// The first failed request.
+/// The error of the first failed request.
 pub(crate) fn read(
     store: &mut dyn Store,
     count: u64,
@@ -33,7 +33,7 @@ pub(crate) fn read(
     Ok(start.elapsed())
 }
 
-/// Uniformly random keys below `keys`.
+/// A generator of uniformly random keys below `keys`.
 pub(crate) fn uniform(keys: u64, seed: u64) -> impl FnMut() -> u64 {
     let mut random = SplitMix64::new(seed);
     move || random.below(keys)

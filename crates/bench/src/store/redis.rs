@@ -14,6 +14,8 @@ pub(crate) struct Redis {
 }
 
 impl Redis {
+    /// Connects, and checks that Redis answers.
+    ///
     /// # Errors
     /// When nobody answers at `socket`.
     pub(crate) fn connect(socket: &Path) -> Result<Self, Failure> {
@@ -66,7 +68,7 @@ impl Store for Redis {
     }
 }
 
-// The keys are those of redis-benchmark -r.
+// Appends the SET of a key; keys are those of redis-benchmark -r.
 fn put_set(request: &mut Vec<u8>, key: u64) {
     let _in_memory =
         write!(request, "*3\r\n$3\r\nSET\r\n$16\r\nkey:{key:012}\r\n${VALUE_BYTES}\r\n");

@@ -1,4 +1,4 @@
-//! What stores have in common: their values, and the bytes to and from them.
+//! The common parts of stores: the trait, values, and connections.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use crate::failure::Failure;
 
-/// Size of every value.
+/// Bytes of every value.
 pub(crate) const VALUE_BYTES: usize = 256;
-/// Requests on their way while a store is filled.
+/// Requests that are sent together while a store is filled.
 pub(super) const BATCH: u64 = 500;
-/// A store that is silent for longer hangs.
+/// Longest wait for a store, which hangs if it takes longer.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 
 /// A connection to a store.
@@ -19,23 +19,23 @@ pub(crate) trait Store: Send {
     /// Stores the value of every key below `keys`.
     ///
     /// # Errors
-    /// When the store refuses or is gone.
+    /// When the store answers with an error or has closed the connection.
     fn fill(&mut self, keys: u64) -> Result<(), Failure>;
 
-    /// Fetches `keys`, all requests before the first answer, and checks their values.
+    /// Reads `keys`, sending all requests before the first answer, and checks their values.
     ///
     /// # Errors
-    /// When a value is wrong or missing, or the store is gone.
+    /// When a value is wrong or missing, or the store has closed the connection.
     fn get(&mut self, keys: &[u64]) -> Result<(), Failure>;
 
-    /// Asks the store to end.
+    /// Tells the store to shut down.
     ///
     /// # Errors
-    /// When it is gone already.
+    /// When the store has closed the connection already.
     fn shut_down(&mut self) -> Result<(), Failure>;
 }
 
-/// The value of a key: its number, then filling.
+/// The value of a key: its number in 20 digits, then filler.
 pub(super) fn value(key: u64) -> [u8; VALUE_BYTES] {
     let mut value = [b'x'; VALUE_BYTES];
     for (at, byte) in value[..20].iter_mut().rev().enumerate() {
@@ -45,7 +45,7 @@ pub(super) fn value(key: u64) -> [u8; VALUE_BYTES] {
     value
 }
 
-/// Bytes to and from a store.
+/// A connection to a store, with read buffer and timeouts.
 pub(super) struct Wire {
     stream: BufReader<UnixStream>,
     server: &'static str,
@@ -68,7 +68,7 @@ impl Wire {
         sent.map_err(|source| Failure::Talk { server, source })
     }
 
-    /// One line without its end.
+    /// Reads a line into `line`, without its line end.
     pub(super) fn line(&mut self, line: &mut Vec<u8>) -> Result<(), Failure> {
         line.clear();
         let server = self.server;
@@ -84,13 +84,14 @@ impl Wire {
         Ok(())
     }
 
+    /// Reads as many bytes as `bytes` has.
     pub(super) fn exact(&mut self, bytes: &mut [u8]) -> Result<(), Failure> {
         let server = self.server;
         let read = self.stream.read_exact(bytes);
         read.map_err(|source| Failure::Talk { server, source })
     }
 
-    /// Checks the data block of an answer: the value of `key` and the line end.
+    /// Reads the data block of an answer and checks that it is the value of `key`.
     pub(super) fn expect_value(&mut self, key: u64) -> Result<(), Failure> {
         let mut block = [0; VALUE_BYTES + 2];
         self.exact(&mut block)?;
@@ -104,7 +105,7 @@ impl Wire {
         })
     }
 
-    /// Takes one line that has to be `wanted`.
+    /// Reads a line and checks that it is `wanted`, the answer to `request`.
     pub(super) fn expect_line(
         &mut self,
         wanted: &[u8],
