@@ -1,4 +1,4 @@
-//! One case: what is expected, and what was seen in each way it was tried.
+//! A case: expected reactions of the target, and the reactions seen in each variant ("way").
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,18 +12,18 @@ use super::site::Site;
 /// A row of a table of cases.
 pub(super) struct Row {
     pub(super) name: &'static str,
-    /// What is sent.
+    /// A description of what is sent.
     pub(super) what: &'static str,
-    /// A target that does one of these does as stated.
+    /// The right reactions of a target.
     pub(super) expected: &'static [Want],
-    /// It may change what is on the medium.
+    /// Whether the case may change the contents of the disk.
     pub(super) writes: bool,
     pub(super) run: Run,
 }
 
 type Run = fn(&mut Case<'_>) -> Result<(), Trouble>;
 
-/// A case that leaves the disk as it is.
+/// A row of a case that does not change the disk.
 pub(super) const fn row(
     name: &'static str,
     run: Run,
@@ -33,7 +33,7 @@ pub(super) const fn row(
     Row { name, what, expected, writes: false, run }
 }
 
-/// A case that may not.
+/// A row of a case that may change the disk.
 pub(super) const fn may_write(
     name: &'static str,
     run: Run,
@@ -43,19 +43,19 @@ pub(super) const fn may_write(
     Row { writes: true, ..row(name, run, expected, what) }
 }
 
-/// Rows by their numbers.
+/// All rows of `groups`, sorted by their numbers.
 pub(super) fn in_order(groups: &[&'static [Row]]) -> impl Iterator<Item = &'static Row> + use<> {
     let mut rows: Vec<&'static Row> = groups.iter().copied().flatten().collect();
     rows.sort_by_key(|row| row.name[1..].parse::<u16>().unwrap_or(u16::MAX));
     rows.into_iter()
 }
 
-/// What a target may do.
+/// A right reaction of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Want {
-    /// It answers well and goes on.
+    /// It answers with success, and the connection lives.
     Served,
-    /// It says nothing and goes on.
+    /// It does not answer, and the connection lives.
     Ignored,
     /// It closes the connection.
     Close,
@@ -79,7 +79,7 @@ pub(super) enum Want {
     Task(u8),
 }
 
-/// What a target did.
+/// The reaction of a target that was seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Seen {
     Served,
@@ -94,20 +94,20 @@ pub(super) enum Seen {
     /// Another SCSI status.
     Scsi(u8),
     Task(u8),
-    /// Neither an answer nor an end in time.
+    /// Neither an answer nor the end of the connection in time.
     Stalled,
-    /// Something that is never right.
+    /// A reaction that is always wrong, in words.
     Wrong(String),
 }
 
-/// Why a case has no verdict.
+/// Why a case was not tried to its end.
 #[derive(Debug)]
 pub(super) enum Trouble {
-    /// The target does without what the case is about.
+    /// The target does not offer the feature that the case is about.
     NotOffered(String),
-    /// It was told to stop.
+    /// The user has interrupted the program.
     Interrupted,
-    /// What comes before the case does not work.
+    /// The preparation of the case failed.
     Failed(String),
 }
 
@@ -117,22 +117,23 @@ impl From<std::io::Error> for Trouble {
     }
 }
 
-/// What came of a case.
+/// The results of a case.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     /// How often each reaction was seen.
     pub(super) seen: BTreeMap<String, u64>,
-    /// Ways it was tried, and those that were answered otherwise than stated.
+    /// How many variants were tried,
     pub(super) ways: u64,
+    /// and how many of them had a wrong reaction.
     pub(super) wrong: u64,
-    /// The first of those, and what was expected of them.
+    /// The first wrong reactions, with the expected ones, in words.
     pub(super) worst: Vec<String>,
 }
 
-/// Wrong ways that are told.
+/// How many wrong reactions are reported.
 const TOLD: usize = 8;
 
-/// See the module's description.
+/// A case while it runs.
 pub(super) struct Case<'a> {
     pub(super) site: &'a Site,
     pub(super) draw: Draw,
@@ -152,12 +153,12 @@ impl<'a> Case<'a> {
         self.findings
     }
 
-    /// Notes what one way of the case has come to.
+    /// Counts the reaction to one variant of the case.
     pub(super) fn saw(&mut self, way: impl Into<String>, seen: &Seen) {
         self.saw_as(way, seen, self.expected);
     }
 
-    /// As [`Case::saw`], where of the row's reactions only these will do.
+    /// As [`Case::saw`], with `wants` in place of the row's right reactions.
     pub(super) fn saw_as(&mut self, way: impl Into<String>, seen: &Seen, wants: &[Want]) {
         self.findings.ways += 1;
         *self.findings.seen.entry(seen.to_string()).or_default() += 1;
@@ -170,26 +171,28 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// How often something is done that is to be done so often.
+    /// The number of repetitions: `often`, or a hundredth with `--quick`.
     pub(super) fn times(&self, often: u32) -> u32 {
         if self.site.quick { (often / 100).max(1) } else { often }
     }
 
-    /// How long the target has for what takes it time.
+    /// How long the target may take for slow reactions.
     pub(super) const fn patience(&self) -> Duration {
         self.site.patience
     }
 
+    /// Checks for an interruption.
+    ///
     /// # Errors
-    /// When it was told to stop.
+    /// When the program was interrupted.
     pub(super) fn go_on(&self) -> Result<(), Trouble> {
         if self.stop.load(Ordering::Relaxed) { Err(Trouble::Interrupted) } else { Ok(()) }
     }
 
-    /// Waits.
+    /// Waits for `time`.
     ///
     /// # Errors
-    /// When it was told to stop.
+    /// When the program was interrupted.
     pub(super) fn pause(&self, time: Duration) -> Result<(), Trouble> {
         let end = std::time::Instant::now() + time;
         loop {
@@ -202,13 +205,13 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// So many bytes that are drawn.
+    /// `count` random bytes.
     pub(super) fn noise(&mut self, count: usize) -> Vec<u8> {
         (0..count).map(|_| self.draw.bits().to_le_bytes()[0]).collect()
     }
 }
 
-// Without what a terminal would obey.
+// `text` with control characters escaped, so that it cannot control a terminal.
 fn printable(text: &str) -> String {
     let escape = |c: char| match c.is_control() {
         true => c.escape_default().to_string(),
@@ -218,6 +221,7 @@ fn printable(text: &str) -> String {
 }
 
 impl Want {
+    /// Whether `seen` is this reaction.
     fn admits(self, seen: &Seen) -> bool {
         match (self, seen) {
             (Self::Served, Seen::Served)
@@ -240,7 +244,7 @@ impl Want {
     }
 }
 
-/// Reactions as they are written in tables.
+/// Reactions as tables and messages write them, joined by "or".
 pub(super) fn told(wants: &[Want]) -> String {
     let words: Vec<String> = wants.iter().map(ToString::to_string).collect();
     words.join(" or ")

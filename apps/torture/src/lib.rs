@@ -5,9 +5,9 @@
 //!                        └► Neighbour, memory ───────────────┘
 //! ```
 //!
-//! What is hostile is written byte by byte here and not by `nvme` or `scsi`, so that no mistake is
-//! on both ends. Cases are rows of tables, a file for each group. A case notes what it has seen
-//! (`case::Seen`), which the row's `Want`s admit or not.
+//! Hostile PDUs are written byte by byte here and not by `nvme` or `scsi`, so that both ends do not
+//! share a mistake. Cases are rows of tables, a file for each group. A case records the reactions
+//! it has seen (`case::Seen`), each right if one of the row's `Want`s admits it.
 
 mod case;
 mod flags;
@@ -71,7 +71,7 @@ pub fn torture(flags: &TortureFlags) -> Result<ExitCode, Failure> {
         }
         session.end_part(&format!("{} {}", row.name, outcome.verdict.words()));
         outcomes.push(outcome);
-        // What does not answer any more is not tried for the rest of the day.
+        // Stops if the target takes no connections any more.
         is_gone = is_wrong && !plan.site.takes_connections();
         if is_gone {
             break;

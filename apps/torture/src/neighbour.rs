@@ -1,4 +1,4 @@
-//! A host that behaves well: one read of 4 KiB after another, for as long as a case runs.
+//! A well-behaved host: one read of 4 KiB after another while a case runs.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -7,16 +7,17 @@ use diskload::{Device, LoadConfig, LoadError, Progress, Tally};
 use measure::Duration;
 use results::torture::Felt;
 
-/// Time to find a lost connection again; that it was lost is an error all the same.
+/// Time to reconnect after a lost connection, which counts as an error in any case.
 const RECONNECT: Duration = Duration::from_ms(10_000);
 
-/// See the module's description.
+/// A running load of the well-behaved host.
 pub(super) struct Neighbour {
     progress: Arc<Progress>,
     thread: JoinHandle<Result<Tally, LoadError>>,
 }
 
 impl Neighbour {
+    /// Starts the load in a thread.
     pub(super) fn begin(device: &Device) -> Self {
         let progress = Arc::new(Progress::default());
         let bytes = device.geometry().bytes();
@@ -31,10 +32,12 @@ impl Neighbour {
         self.progress.ended()
     }
 
+    /// Whether the load has ended by itself, because of an error.
     pub(super) fn has_ended(&self) -> bool {
         self.thread.is_finished()
     }
 
+    /// Stops the load. Returns its reads, errors and latencies.
     pub(super) fn end(self) -> Felt {
         self.progress.stop();
         let tally = match self.thread.join() {

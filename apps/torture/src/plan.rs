@@ -1,4 +1,4 @@
-//! Flags into a target, its cases and a neighbour.
+//! Resolves flags to a target, cases and a neighbour.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::case::Row;
 use super::memory;
 use super::site::{IscsiPlace, NvmePlace, Place, Site};
 
-/// Why nothing is tried.
+/// Why no case can be tried.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TortureError {
     #[error(transparent)]
@@ -40,7 +40,7 @@ pub(crate) enum TortureError {
     System(#[from] sys::Error),
 }
 
-/// See the module's description.
+/// What `afar torture` will do.
 pub(super) struct Plan {
     pub(super) address: String,
     pub(super) site: Site,
@@ -51,7 +51,7 @@ pub(super) struct Plan {
     pub(super) allows_writes: bool,
 }
 
-/// A disk by name, and who reaches it.
+/// The address of a disk, and the configuration of the well-behaved host or initiator.
 enum Disk {
     Nvme(NvmeUri, HostConfig),
     Iscsi(IscsiUri, InitiatorConfig),
@@ -71,8 +71,10 @@ impl Classed for TortureError {
 }
 
 impl Plan {
+    /// The plan of `flags`; connects to the disks.
+    ///
     /// # Errors
-    /// The first setting that cannot be, or when the disk cannot be reached.
+    /// When a flag is invalid, or a disk cannot be reached.
     pub(super) fn resolve(flags: &TortureFlags) -> Result<Self, TortureError> {
         let [shortest, longest] = PATIENCE;
         if flags.patience < shortest || flags.patience > longest {
@@ -106,7 +108,7 @@ impl Plan {
     }
 }
 
-// Those that are named, or all of the disk's protocol.
+// The cases that are named, or all of the disk's protocol.
 fn chosen(disk: &Disk, names: &[String]) -> Result<Vec<&'static Row>, TortureError> {
     let rows: Vec<&'static Row> = match disk {
         Disk::Nvme(..) => super::nvme::rows().collect(),
@@ -123,6 +125,7 @@ fn chosen(disk: &Disk, names: &[String]) -> Result<Vec<&'static Row>, TortureErr
 }
 
 impl Disk {
+    // The disk at the address `name`.
     fn named(name: &str, flags: &TortureFlags) -> Result<Self, TortureError> {
         if name.starts_with(SCHEME) {
             let uri: IscsiUri = name.parse().map_err(InitiatorError::from)?;
@@ -134,6 +137,7 @@ impl Disk {
         Ok(Self::Nvme(name.parse()?, config))
     }
 
+    // Connects to the disk.
     fn reach(&self, name: &str) -> Result<Device, TortureError> {
         let device = match self {
             Self::Nvme(uri, config) => {
@@ -146,7 +150,7 @@ impl Disk {
         device.map_err(|source| TortureError::Connect { name: name.to_owned(), source })
     }
 
-    // Where hostile peers go, and what they name there.
+    // The address to which hostile peers connect, and the names that they use.
     fn place(&self) -> Result<(SocketAddr, Place), TortureError> {
         let (address, place) = match self {
             Self::Nvme(uri, config) => {

@@ -1,4 +1,4 @@
-//! One case beside the neighbour.
+//! Runs a case beside the neighbour.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -11,29 +11,30 @@ use super::memory::resident_bytes;
 use super::neighbour::Neighbour;
 use super::plan::{Plan, TortureError};
 
-/// See the module's description.
+/// The results of a case.
 pub(super) struct Outcome {
     pub(super) row: &'static Row,
     pub(super) verdict: Verdict,
-    /// Why it was not tried, or what is wrong beside what was seen.
+    /// Why the case was not tried, or errors other than wrong reactions.
     pub(super) reasons: Vec<String>,
     pub(super) findings: Findings,
     pub(super) neighbour: Felt,
-    /// Of the target, before and after, where it can be looked at.
+    /// Resident memory of the target before and after; `None` if it is not known.
     pub(super) resident_bytes: [Option<u64>; 2],
     pub(super) elapsed: Duration,
 }
 
 const CALM: Duration = Duration::from_secs(1);
 const CALM_QUICK: Duration = Duration::from_millis(300);
-/// Reads of the neighbour before a case and after it, and how long it may wait for them.
+/// Reads that the neighbour must complete before a case and after it,
 const READS: u64 = 5;
+/// and the time for them.
 const STARVED: Duration = Duration::from_secs(10);
 
-/// What the neighbour feels when nobody is hostile.
+/// Measures the neighbour's reads without hostile peers.
 ///
 /// # Errors
-/// When it is not served.
+/// When no read succeeds.
 pub(super) fn calm(plan: &Plan, session: &mut Session) -> Result<Felt, TortureError> {
     let neighbour = Neighbour::begin(&plan.neighbour);
     let began = Instant::now();
@@ -46,10 +47,10 @@ pub(super) fn calm(plan: &Plan, session: &mut Session) -> Result<Felt, TortureEr
     Ok(felt)
 }
 
-/// Runs a case; nothing if it was interrupted.
+/// Runs a case; `None` if the program was interrupted.
 ///
 /// # Errors
-/// When the kernel cannot wait.
+/// When a wait for events fails.
 pub(super) fn run(
     plan: &Plan,
     row: &'static Row,
@@ -100,7 +101,7 @@ pub(super) fn run(
     Ok(Some(outcome))
 }
 
-// Whether the neighbour reads so much more.
+// Whether the neighbour completes `count` more reads in time.
 fn reads_on(neighbour: &Neighbour, count: u64) -> bool {
     let (began, until) = (Instant::now(), neighbour.ended() + count);
     while neighbour.ended() < until && !neighbour.has_ended() && began.elapsed() < STARVED {
@@ -110,6 +111,7 @@ fn reads_on(neighbour: &Neighbour, count: u64) -> bool {
 }
 
 impl Outcome {
+    // Sets the verdict from the reactions and from the neighbour's errors.
     fn judge(&mut self, result: Result<(), Trouble>, starved: bool) {
         let is_right = self.findings.wrong == 0;
         self.verdict = match result {

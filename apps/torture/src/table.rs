@@ -1,4 +1,4 @@
-//! What was seen, in words and as a record.
+//! Output: results as text and as a record.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use super::case::told;
 use super::plan::Plan;
 use super::run::Outcome;
 
-/// Where a line's second column begins.
+/// The indentation of further lines of a case.
 const INDENT: &str = "        ";
 
 /// The cases as plain text.
@@ -34,7 +34,7 @@ pub(super) fn markdown() -> String {
     })
 }
 
-/// What is about to be done.
+/// The lines before the first case.
 pub(super) fn head(plan: &Plan) -> String {
     let mut text = format!("afar torture: {} cases at {}", plan.rows.len(), plan.address);
     if plan.site.quick {
@@ -50,13 +50,13 @@ pub(super) fn head(plan: &Plan) -> String {
     text + "\n\n"
 }
 
-/// What is shown while a case runs.
+/// The progress line while a case runs.
 pub(super) fn progress(done: &[Outcome], name: &str) -> String {
     let wrong = done.iter().filter(|outcome| outcome.verdict == Verdict::Not).count();
     format!("{name}  {wrong} not as stated")
 }
 
-/// What one case has come to.
+/// The lines about the results of a case.
 pub(super) fn lines(outcome: &Outcome, calm: &Felt) -> String {
     let Outcome { row, verdict, findings, neighbour, elapsed, .. } = outcome;
     let tone = match verdict {
@@ -91,7 +91,7 @@ pub(super) fn lines(outcome: &Outcome, calm: &Felt) -> String {
     text
 }
 
-/// How many of each.
+/// The last line: how many cases have each verdict.
 pub(super) fn summary(
     plan: &Plan,
     outcomes: &[Outcome],
@@ -121,7 +121,7 @@ pub(super) fn summary(
     text + "\n"
 }
 
-/// Everything, for other programs.
+/// The record of the run.
 pub(super) fn record(
     plan: &Plan,
     calm: &Felt,
@@ -153,6 +153,7 @@ pub(super) fn record(
     }
 }
 
+/// The record of a case.
 fn of_case(outcome: &Outcome) -> Case {
     let findings = &outcome.findings;
     Case {
@@ -172,7 +173,7 @@ fn of_case(outcome: &Outcome) -> Case {
     }
 }
 
-/// A row for each case.
+/// The results as CSV, a row for each case.
 pub(super) fn csv(outcomes: &[Outcome]) -> String {
     let head = "case,verdict,ways,wrong,neighbour_p99_ns,neighbour_errors,elapsed_ns\n".to_owned();
     outcomes.iter().fold(head, |mut text, outcome| {
@@ -192,7 +193,7 @@ pub(super) fn csv(outcomes: &[Outcome]) -> String {
     })
 }
 
-// What needs a look is in capitals.
+// The words of a verdict, in capitals if a user should look at it.
 const fn loud(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Not => "NOT as stated",
@@ -201,6 +202,7 @@ const fn loud(verdict: Verdict) -> &'static str {
     }
 }
 
+/// `time` in nanoseconds.
 fn ns(time: std::time::Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,4 +1,4 @@
-//! A connection on which anything may be sent.
+//! A TCP connection for arbitrary bytes.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -6,20 +6,20 @@ use std::time::{Duration, Instant};
 
 use super::case::{Case, Trouble};
 
-/// Time of one wait for the socket; between two it is looked whether to stop.
+/// Time limit of one system call on the socket.
 const SLICE: Duration = Duration::from_millis(50);
 const DIAL: Duration = Duration::from_secs(5);
 const READ_BYTES: usize = 64 << 10;
 
-/// See the module's description.
+/// A TCP connection with an input buffer.
 pub(super) struct Wire {
     pub(super) stream: TcpStream,
-    /// Bytes that came and were not taken.
+    /// Bytes that were received and not taken.
     input: Vec<u8>,
     has_ended: bool,
 }
 
-/// Whether as much has come as was waited for.
+/// The result of a wait for bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Filled {
     Enough,
@@ -43,7 +43,7 @@ impl Wire {
         Ok(Self { stream, input: Vec::new(), has_ended: false })
     }
 
-    /// Sends bytes as far as the other end takes them; whether it took all.
+    /// Sends bytes for up to `time`. Returns whether all were sent.
     pub(super) fn send(&mut self, mut bytes: &[u8], time: Duration) -> bool {
         let end = Instant::now() + time;
         while !bytes.is_empty() {
@@ -56,7 +56,7 @@ impl Wire {
         true
     }
 
-    /// Waits until so many bytes are there.
+    /// Waits until `count` bytes have been received and not taken.
     pub(super) fn fill(&mut self, count: usize, time: Duration) -> Filled {
         let end = Instant::now() + time;
         let mut bytes = vec![0; READ_BYTES];
@@ -79,18 +79,18 @@ impl Wire {
         Filled::Enough
     }
 
-    /// The next bytes, which are there.
+    /// Takes the next `count` bytes that were received.
     pub(super) fn take(&mut self, count: usize) -> Vec<u8> {
         let rest = self.input.split_off(count.min(self.input.len()));
         std::mem::replace(&mut self.input, rest)
     }
 
-    /// What is there, and not taken.
+    /// The bytes that were received and not taken.
     pub(super) fn peek(&self) -> &[u8] {
         &self.input
     }
 
-    /// Reads on until the connection ends; whether it did in time.
+    /// Discards all input until the connection ends. Returns whether it did within `time`.
     pub(super) fn ends(&mut self, time: Duration) -> bool {
         let end = Instant::now() + time;
         while !self.has_ended && Instant::now() < end {
@@ -101,7 +101,7 @@ impl Wire {
         self.has_ended
     }
 
-    /// Reads one byte, if there is one.
+    /// Receives and discards one byte.
     pub(super) fn sip(&mut self) -> Filled {
         match self.stream.read(&mut [0; 1]) {
             Ok(1) => Filled::Enough,
@@ -110,7 +110,7 @@ impl Wire {
         }
     }
 
-    /// Whether the kernel knows of a reset, without reading what came before it.
+    /// Whether the socket has an error, such as a reset; reads nothing.
     pub(super) fn is_reset(&self) -> bool {
         !matches!(self.stream.take_error(), Ok(None))
     }
@@ -120,12 +120,13 @@ impl Wire {
         sys::stream::forget_unsent(&self.stream);
     }
 
-    /// Ends what is sent; the other end may go on.
+    /// Shuts down the sending direction (FIN).
     pub(super) fn finish(&self) {
         let _gone = self.stream.shutdown(std::net::Shutdown::Write);
     }
 }
 
+/// Whether an error only means that the time limit of a system call was reached.
 const fn is_late(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }

@@ -1,4 +1,4 @@
-//! Initiators that prove nothing (RFC 7143 12.1).
+//! Initiators that authenticate wrongly or not at all (CHAP; RFC 7143 12.1).
 
 use std::collections::HashSet;
 use std::time::Instant;
@@ -28,7 +28,7 @@ pub(super) const ROWS: &[Row] = &[
         "100,000 challenges, all of them different"),
 ];
 
-// Whether the target asks for proof.
+// Checks that the target requires CHAP; `NotOffered` if it does not.
 fn asks(case: &Case<'_>) -> Result<(), Trouble> {
     let entry = Entry::new(5);
     let mut peer = Peer::dial(case)?;
@@ -43,7 +43,8 @@ fn asks(case: &Case<'_>) -> Result<(), Trouble> {
     }
 }
 
-// A peer that was challenged, with the right answer if the secret is known.
+// A peer that has received a CHAP challenge, with the right CHAP_N and CHAP_R if the secret is
+// known.
 fn challenged(case: &Case<'_>) -> Result<(Peer, Entry, Option<[String; 2]>), Trouble> {
     let entry = Entry::new(5);
     let mut peer = Peer::dial(case)?;
@@ -60,6 +61,7 @@ fn challenged(case: &Case<'_>) -> Result<(Peer, Entry, Option<[String; 2]>), Tro
     Ok((peer, entry, answer))
 }
 
+/// Case I33: CHAP_N or CHAP_R missing, invalid or too early; a login without CHAP.
 fn i33(case: &mut Case<'_>) -> Done {
     asks(case)?;
     let wrong = "0x00112233445566778899aabbccddeeff";
@@ -88,7 +90,7 @@ fn i33(case: &mut Case<'_>) -> Done {
             case.saw(way, &seen);
         }
     }
-    // Nobody gets past this without proof.
+    // A login without CHAP must be rejected.
     let entry = Entry::new(5);
     let mut peer = Peer::dial(case)?;
     let all = [entry.names(case), entry.wishes()].concat();
@@ -97,7 +99,7 @@ fn i33(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
-// Asks the target for proof of its own, with the right proof of this end.
+// Authenticates rightly and sends the target a challenge (CHAP_I, CHAP_C) in each of `ways`.
 fn ask_back(case: &mut Case<'_>, ways: &[(&str, &str, &str, &[Want])]) -> Done {
     asks(case)?;
     for (way, id, challenge, wants) in ways {
@@ -115,16 +117,18 @@ fn ask_back(case: &mut Case<'_>, ways: &[(&str, &str, &str, &[Want])]) -> Done {
 
 const CHALLENGE: &str = "0x00112233445566778899aabbccddeeff";
 
+/// Case I34: invalid CHAP_I in a challenge of the target.
 fn i34(case: &mut Case<'_>) -> Done {
     let ids = ["256", "-1", "4000000000", "", "0x1ff", "18446744073709551615"];
     let ways = ids.map(|id| (id, id, CHALLENGE, &[AnyLogin][..]));
     ask_back(case, &ways)
 }
 
+/// Case I35: CHAP_C of invalid length or encoding in a challenge of the target.
 fn i35(case: &mut Case<'_>) -> Done {
     let long = format!("0x{}", "ab".repeat(1025));
     let huge = format!("0x{}", "ab".repeat(3000));
-    // The target may have no secret of its own, and then proves nothing.
+    // Without a secret of its own the target cannot answer a valid challenge.
     let proves = case.site.iscsi().is_mutual;
     let good: &[Want] = if proves { &[Served] } else { &[AnyLogin, Served] };
     let ways: [(&str, &str, &str, &[Want]); 9] = [
@@ -141,6 +145,7 @@ fn i35(case: &mut Case<'_>) -> Done {
     ask_back(case, &ways)
 }
 
+/// Case I37: CHAP_A without any known algorithm.
 fn i37(case: &mut Case<'_>) -> Done {
     asks(case)?;
     for list in ["0", "4,9,200", "", ",,,", "-5", "5x"] {
@@ -153,6 +158,7 @@ fn i37(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case I38: 10,000 wrong responses to challenges.
 fn i38(case: &mut Case<'_>) -> Done {
     asks(case)?;
     let began = Instant::now();
@@ -164,7 +170,7 @@ fn i38(case: &mut Case<'_>) -> Done {
         let pairs = [("CHAP_N", &name[..]), ("CHAP_R", &wrong)];
         let seen = peer.step(&entry.bhs(SECURITY_TO_OPERATIONAL), &text(&pairs));
         case.saw(format!("guess {round}"), &seen);
-        // A target that slows guesses down makes this long enough.
+        // Stops early with a target that delays its answers to wrong responses.
         if began.elapsed() > case.patience() {
             break;
         }
@@ -172,6 +178,7 @@ fn i38(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case I39: challenges of 100,000 logins must be different and at least 16 bytes long.
 fn i39(case: &mut Case<'_>) -> Done {
     asks(case)?;
     let mut all = HashSet::new();

@@ -1,4 +1,4 @@
-//! Data that nobody has asked for, or not like this (RFC 7143 11.7, 11.16).
+//! Unsolicited and wrong data, and SNACKs (RFC 7143 11.7, 11.16).
 
 use super::super::case::{Case, Row, Seen, Trouble, Want, may_write, row};
 use super::bhs::{Bhs, COMMAND, DATA_OUT, FINAL, NO_TAG, READS, SNACK, TASK, WRITES};
@@ -20,9 +20,10 @@ pub(super) const ROWS: &[Row] = &[
         "SNACK of all and of huge ranges"),
 ];
 
-/// Bytes of a write whose data is asked for.
+/// Bytes of a write whose data the target requests by R2T.
 const BYTES: u32 = 64 << 10;
 
+/// Case I47: immediate data that exceeds a limit, or that was not negotiated.
 fn i47(case: &mut Case<'_>) -> Done {
     let block = case.site.block_bytes;
     let blocks = |bytes: u32| (bytes / block).to_be_bytes()[3];
@@ -49,13 +50,14 @@ fn i47(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
-/// A write whose data is to be sent.
+/// A write that waits for data after an R2T.
 struct Writing {
     peer: Peer,
     itt: u32,
     asked: Asked,
 }
 
+/// Logs in and submits a write up to its first R2T.
 fn writing(case: &Case<'_>) -> Result<Writing, Trouble> {
     let mut peer = Peer::log_in(case)?;
     let count = (BYTES / case.site.block_bytes).to_be_bytes()[3].max(1);
@@ -66,7 +68,7 @@ fn writing(case: &Case<'_>) -> Result<Writing, Trouble> {
     Ok(Writing { peer, itt, asked })
 }
 
-/// A PDU of data.
+/// The fields of a Data-Out PDU.
 #[derive(Debug, Clone, Copy)]
 struct Piece {
     itt: u32,
@@ -78,20 +80,20 @@ struct Piece {
 }
 
 impl Writing {
-    /// All of the data in one PDU.
+    /// One PDU with all data of the R2T.
     fn whole(&self) -> Piece {
         let Asked { ttt, offset, length, .. } = self.asked;
         let bytes = usize::try_from(length).unwrap_or(0);
         Piece { itt: self.itt, ttt, sn: 0, offset, bytes, is_final: true }
     }
 
-    /// The first half of it.
+    /// A PDU with the first half of the data.
     fn half(&self) -> Piece {
         let whole = self.whole();
         Piece { bytes: whole.bytes / 2, is_final: false, ..whole }
     }
 
-    /// The second half.
+    /// A PDU with the second half of the data.
     fn rest(&self) -> Piece {
         let whole = self.whole();
         let half = u32::try_from(whole.bytes / 2).unwrap_or(0);
@@ -99,6 +101,7 @@ impl Writing {
         Piece { sn: 1, offset, bytes: whole.bytes - whole.bytes / 2, ..whole }
     }
 
+    /// Sends a Data-Out PDU.
     fn send(&mut self, piece: Piece) {
         let bhs = Bhs::new(DATA_OUT)
             .byte(1, if piece.is_final { FINAL } else { 0 })
@@ -112,16 +115,17 @@ impl Writing {
         self.peer.send(&pdu);
     }
 
-    // What comes of it, and whether the session lives.
+    // The target's reaction, and whether the session lives.
     fn end(&mut self) -> Seen {
         let seen = self.peer.end_of(self.itt, SILENCE);
         self.peer.alive(seen)
     }
 }
 
+/// Case I49: Data-Out PDUs with wrong tags, DataSN, offsets or lengths.
 fn i49(case: &mut Case<'_>) -> Done {
     type Change = fn(&Writing) -> Vec<Piece>;
-    // Each sends these in place of all of the data; none may be a write that ends well.
+    // Each variant replaces the data of a write; none of these writes may succeed.
     let ways: [(&str, Change); 12] = [
         ("an unknown ITT", |w| vec![Piece { itt: UNKNOWN, ..w.whole() }]),
         ("an unknown TTT", |w| vec![Piece { ttt: w.asked.ttt ^ 0x5555, ..w.whole() }]),
@@ -152,6 +156,7 @@ fn i49(case: &mut Case<'_>) -> Done {
     others(case)
 }
 
+/// The rest of case I49: Data-Out for a command that has ended, reads, or was aborted.
 fn others(case: &mut Case<'_>) -> Done {
     let mut after = writing(case)?;
     after.send(after.whole());
@@ -160,7 +165,7 @@ fn others(case: &mut Case<'_>) -> Done {
     after.send(after.whole());
     let seen = after.end();
     case.saw("after the last", &seen);
-    // A read of which data is sent while it is under way, or has ended.
+    // Data-Out with the tag of a read that is outstanding or has ended.
     let mut reads = writing(case)?;
     let read = reads.peer.command(&[0x28, 0, 0, 0, 0, 0, 0, 0, 1], READS, case.site.block_bytes);
     let itt = reads.peer.submit(read, &[]);
@@ -183,6 +188,7 @@ fn others(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case I50: SNACKs of all types for data and status that cannot be resent.
 fn i50(case: &mut Case<'_>) -> Done {
     let mut peer = Peer::log_in(case)?;
     let read = peer.command(&[0x28, 0, 0, 0, 0, 0, 0, 0, 1], READS, case.site.block_bytes);
@@ -213,7 +219,7 @@ fn i50(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
-/// A write of one block that waits for its data.
+/// A write of one block without its data; `opcode` adds flags such as `IMMEDIATE`.
 pub(super) fn waiting(peer: &Peer, block_bytes: u32, opcode: u8) -> Bhs {
     let write = peer.writing(&[0x2a, 0, 0, 0, 0, 0, 0, 0, 1], block_bytes);
     write.byte(0, COMMAND | opcode)

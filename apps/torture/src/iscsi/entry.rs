@@ -1,4 +1,4 @@
-//! Logins as they should be, and their pieces (RFC 7143 6.3, 11.12, 12.1).
+//! Correct logins, and their parts (RFC 7143 6.3, 11.12, 12.1).
 
 use scsi::iscsi::{Algorithm, Secret};
 
@@ -6,18 +6,18 @@ use super::super::case::{Case, Seen, Trouble};
 use super::bhs::{Bhs, IMMEDIATE, LOGIN, LOGIN_RESPONSE, NO_TAG, text};
 use super::peer::{ANSWER, Heard, Peer};
 
-/// Who logs in.
+/// The parameters of a login.
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
     pub(super) isid: [u8; 6],
     pub(super) tsih: u16,
     pub(super) cid: u16,
     pub(super) is_discovery: bool,
-    /// Operational keys that are wished for otherwise.
+    /// Operational keys that differ from `WISHES`, or are additional.
     pub(super) keys: Vec<(&'static str, String)>,
 }
 
-/// What is in flags: the stage, the next, and that it transits.
+/// Flags of a login request: transit, current stage and next stage.
 pub(super) const SECURITY_TO_OPERATIONAL: u8 = 0x81;
 pub(super) const SECURITY: u8 = 0x00;
 pub(super) const OPERATIONAL_TO_FULL: u8 = 0x87;
@@ -40,19 +40,20 @@ const WISHES: [(&str, &str); 12] = [
 ];
 
 impl Entry {
-    /// A new session of number `number`.
+    /// A login that begins a new session, whose ISID contains `number`.
     pub(super) fn new(number: u16) -> Self {
         let [high, low] = number.to_be_bytes();
         let isid = [0x80, 0x7a, 0xfa, 0x12, high, low];
         Self { isid, tsih: 0, cid: 0, is_discovery: false, keys: Vec::new() }
     }
 
+    /// This login with an operational key.
     pub(super) fn with(mut self, key: &'static str, value: &str) -> Self {
         self.keys.push((key, value.to_owned()));
         self
     }
 
-    /// Who it is, and what it wants.
+    /// The text of InitiatorName, TargetName and SessionType.
     pub(super) fn names(&self, case: &Case<'_>) -> Vec<u8> {
         let place = case.site.iscsi();
         let mut pairs = vec![("InitiatorName", place.initiator.as_str())];
@@ -65,7 +66,7 @@ impl Entry {
         text(&pairs)
     }
 
-    /// The operational keys.
+    /// The text of the operational keys.
     pub(super) fn wishes(&self) -> Vec<u8> {
         let mut pairs: Vec<(&str, &str)> = Vec::new();
         for (key, value) in WISHES {
@@ -81,7 +82,7 @@ impl Entry {
         text(&pairs)
     }
 
-    /// The header of a request of this login.
+    /// The header of a login request with `flags`.
     pub(super) fn bhs(&self, flags: u8) -> Bhs {
         let [high, low] = self.tsih.to_be_bytes();
         let [cid_high, cid_low] = self.cid.to_be_bytes();
@@ -97,18 +98,19 @@ impl Entry {
 }
 
 impl Peer {
-    /// A session in full feature phase.
+    /// Connects and logs in with defaults: a session in full feature phase.
     pub(super) fn log_in(case: &Case<'_>) -> Result<Self, Trouble> {
         Self::enter(case, &Entry::new(1))
     }
 
+    /// Connects and logs in: a session in full feature phase without pending unit attentions.
     pub(super) fn enter(case: &Case<'_>, entry: &Entry) -> Result<Self, Trouble> {
         let mut peer = Self::dial(case)?;
         match peer.logs_in(case, entry) {
             Seen::Served => {}
             seen => return Err(Trouble::Failed(format!("log in: {seen}"))),
         }
-        // Unit attentions of a new session are not what a case is about.
+        // Clears unit attentions of the new session.
         for _ in 0..5 {
             let ready = peer.reading(&[0; 16], 0);
             if peer.ask(ready, &[]) == Seen::Served {
@@ -118,7 +120,7 @@ impl Peer {
         Ok(peer)
     }
 
-    /// Logs in as one should.
+    /// Logs in correctly, with CHAP if a user is given.
     pub(super) fn logs_in(&mut self, case: &Case<'_>, entry: &Entry) -> Seen {
         let names = entry.names(case);
         let first = match &case.site.iscsi().user {
@@ -130,7 +132,7 @@ impl Peer {
         };
         let all = [first, entry.wishes()].concat();
         let mut seen = self.step(&entry.bhs(OPERATIONAL_TO_FULL), &all);
-        // A target may have something to say first.
+        // The target may need more requests before it transits.
         for _ in 0..5 {
             if seen != Seen::Served || self.last[1] & 0x83 == 0x83 {
                 break;
@@ -145,6 +147,7 @@ impl Peer {
         seen
     }
 
+    /// Performs the security stage with CHAP.
     pub(super) fn proves(
         &mut self,
         entry: &Entry,
@@ -161,7 +164,8 @@ impl Peer {
         self.step(&entry.bhs(SECURITY_TO_OPERATIONAL), &answer)
     }
 
-    /// As far as the challenge.
+    /// Begins the security stage with CHAP, up to the target's challenge: algorithm, CHAP_I and
+    /// CHAP_C.
     pub(super) fn challenged(
         &mut self,
         entry: &Entry,
@@ -184,14 +188,14 @@ impl Peer {
         Ok((algorithm, id, unhex(&value("CHAP_C"))))
     }
 
-    /// One request of a login, and what it is answered with.
+    /// Sends a login request. Returns the target's reaction.
     pub(super) fn step(&mut self, bhs: &Bhs, data: &[u8]) -> Seen {
         let bytes = self.pdu(&bhs.word(28, self.exp_stat_sn), data);
         self.send(&bytes);
         self.login_answer()
     }
 
-    /// The answer to a request of a login.
+    /// Receives the reaction to a login request.
     pub(super) fn login_answer(&mut self) -> Seen {
         match self.hear(ANSWER) {
             Heard::Ended => Seen::Closed,
@@ -206,6 +210,7 @@ impl Peer {
         }
     }
 
+    /// Stores the keys and values of a login response.
     fn note(&mut self, data: &[u8]) {
         for pair in data.split(|byte| *byte == 0) {
             if let Some((key, value)) = String::from_utf8_lossy(pair).split_once('=') {
@@ -215,19 +220,22 @@ impl Peer {
     }
 }
 
+/// `bytes` as `0x` and hexadecimal digits.
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold("0x".to_owned(), |text, byte| format!("{text}{byte:02x}"))
 }
 
+/// The bytes of a text of `0x` and hexadecimal digits.
 fn unhex(text: &str) -> Vec<u8> {
     let digits: Vec<u8> =
         text.bytes().skip(2).filter_map(|byte| char::from(byte).to_digit(16)).map(low).collect();
     digits.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit)).collect()
 }
 
+/// The lowest byte of a number.
 fn low(digit: u32) -> u8 {
     digit.to_le_bytes()[0]
 }
 
-/// A tag of nothing that was ever sent.
+/// A task tag that is never used.
 pub(super) const UNKNOWN: u32 = NO_TAG - 77;

@@ -1,4 +1,4 @@
-//! Initiators that do not read, and initiators that are gone.
+//! Initiators that do not read, and initiators that disconnect.
 
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ pub(super) const ROWS: &[Row] = &[
         "a reset in each state of the protocol; 1,000 silent connections"),
 ];
 
-// A session with as much under way as its window has room for, of which nothing is read.
+// A session that has sent 200 reads of 1 MiB and receives nothing.
 fn flooded(case: &Case<'_>, number: u16) -> Result<Peer, Trouble> {
     let mut peer = Peer::enter(case, &Entry::new(number))?;
     let most = u32::try_from(case.site.block_count).unwrap_or(u32::MAX);
@@ -39,6 +39,7 @@ fn flooded(case: &Case<'_>, number: u16) -> Result<Peer, Trouble> {
     Ok(peer)
 }
 
+/// Case I61: initiators that read nothing, or a byte a second.
 fn i61(case: &mut Case<'_>) -> Done {
     let mut silent = flooded(case, 11)?;
     let mut slow = flooded(case, 12)?;
@@ -76,6 +77,7 @@ const STATES: [&str; 8] = [
     "within Data-In",
 ];
 
+/// Case I62: TCP resets in each state of the protocol, and 1,000 silent connections.
 fn i62(case: &mut Case<'_>) -> Done {
     for _ in 0..case.times(1000).div_ceil(20) {
         for (state, way) in STATES.iter().enumerate() {
@@ -98,7 +100,7 @@ fn i62(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
-// An initiator that comes so far.
+// An initiator that proceeds to a state (an index of `STATES`) and resets its connection.
 fn gone(case: &Case<'_>, state: usize) -> Done {
     let entry = Entry::new(13);
     let peer = match state {

@@ -1,4 +1,4 @@
-//! PDUs of full feature phase that cannot be (RFC 7143 11).
+//! Malformed PDUs in full feature phase (RFC 7143 11).
 
 use super::super::case::{Case, Row, Seen, Trouble, Want, may_write, row};
 use super::bhs::{Bhs, COMMAND, FINAL, IMMEDIATE, LOGOUT, NO_TAG, NOP_OUT, READS, WRITES, be32};
@@ -32,6 +32,7 @@ pub(super) const ROWS: &[Row] = &[
         "NOP-Out without a tag, with 16 MiB, 100,000 times"),
 ];
 
+/// Case I40: every opcode, with a header of zeros and a random one.
 fn i40(case: &mut Case<'_>) -> Done {
     let mut peer = Peer::log_in(case)?;
     for opcode in 0..0x40_u8 {
@@ -41,7 +42,7 @@ fn i40(case: &mut Case<'_>) -> Done {
                 let noise = case.noise(48);
                 bhs = bhs.bytes(0, &noise);
             }
-            // No data and no additional headers, and no command that does anything.
+            // No data, no additional headers, and TEST UNIT READY as the only SCSI command.
             bhs = bhs.byte(0, opcode | IMMEDIATE).byte(1, FINAL | bhs.0[1] & 0x0f).word(4, 0);
             bhs = if opcode == COMMAND { bhs.byte(32, 0) } else { bhs };
             let itt = peer.tag();
@@ -67,6 +68,7 @@ fn i40(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case I41: reserved bits set in NOP-Out and in a command.
 fn i41(case: &mut Case<'_>) -> Done {
     let mut peer = Peer::log_in(case)?;
     for bit in 0..7 {
@@ -82,6 +84,7 @@ fn i41(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case I42: logical units that do not exist, in every addressing method.
 fn i42(case: &mut Case<'_>) -> Done {
     let mut peer = Peer::log_in(case)?;
     let units: [(&str, [u8; 8]); 9] = [
@@ -109,7 +112,7 @@ fn i42(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
-// A read with these additional headers, of which it says so many words.
+// The reaction to a read with the additional headers `bytes` and TotalAHSLength `words`.
 fn additional(case: &Case<'_>, flags: u8, words: u8, bytes: &[u8]) -> Result<Seen, Trouble> {
     let mut peer = Peer::log_in(case)?;
     let itt = peer.tag();
@@ -122,6 +125,7 @@ fn additional(case: &Case<'_>, flags: u8, words: u8, bytes: &[u8]) -> Result<See
     Ok(peer.alive(seen))
 }
 
+/// Case I43: malformed additional headers for long CDBs and bidirectional commands.
 fn i43(case: &mut Case<'_>) -> Done {
     let both = READS | WRITES;
     let bidirectional = [0, 5, 2, 0, 0, 0, 2, 0];
@@ -143,6 +147,7 @@ fn i43(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case I44: additional headers of unknown types.
 fn i44(case: &mut Case<'_>) -> Done {
     for kind in [0, 3, 0x3f, 0xff] {
         let seen = additional(case, READS, 2, &[0, 5, kind, 0, 1, 2, 3, 4])?;
@@ -153,6 +158,7 @@ fn i44(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case I45: reads whose ExpectedDataTransferLength differs; checks data and residual counts.
 fn i45(case: &mut Case<'_>) -> Done {
     let mut peer = Peer::log_in(case)?;
     let block = case.site.block_bytes;
@@ -182,6 +188,7 @@ fn i45(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case I48: headers that announce 16 MiB of data that never come.
 fn i48(case: &mut Case<'_>) -> Done {
     let mut peer = Peer::log_in(case)?;
     for bhs in [Bhs::new(NOP_OUT), Bhs::new(COMMAND).byte(1, FINAL | WRITES)] {
@@ -196,6 +203,7 @@ fn i48(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case I53: wrong digests, and digests that were not negotiated.
 fn i53(case: &mut Case<'_>) -> Done {
     let entry = Entry::new(6).with("HeaderDigest", "CRC32C,None").with("DataDigest", "CRC32C,None");
     let has = Peer::enter(case, &entry)?.digests;
@@ -228,7 +236,7 @@ fn i53(case: &mut Case<'_>) -> Done {
         }
     }
     let mut plain = Peer::log_in(case)?;
-    // Four bytes that nobody expects: what follows is read at the wrong place.
+    // Four unexpected bytes: the target reads the next header at the wrong place.
     let ping = plain.ping();
     let bytes = [plain.pdu(&ping.itt(NO_TAG), &[]), vec![0xff; 4], plain.pdu(&ping, &[])].concat();
     plain.send(&bytes);
@@ -240,6 +248,7 @@ fn i53(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case I54: NOP-Out without a tag, 100,000 times, and with 16 MiB.
 fn i54(case: &mut Case<'_>) -> Done {
     let mut peer = Peer::log_in(case)?;
     let pong = peer.ping().itt(NO_TAG).word(20, UNKNOWN);

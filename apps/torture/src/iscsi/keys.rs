@@ -1,4 +1,4 @@
-//! Text of logins that is none (RFC 7143 6.1, 6.2, 13).
+//! Malformed and invalid text in logins (RFC 7143 6.1, 6.2, 13).
 
 use super::super::case::{Case, Row, Seen, Trouble, Want, row};
 use super::bhs::{Bhs, FINAL, TEXT, TEXT_RESPONSE, be32, text};
@@ -39,14 +39,14 @@ pub(super) const ROWS: &[Row] = &[
         "MaxConnections 65535"),
 ];
 
-// A login with this behind what it should say.
+// The reaction to a login with `extra` text after the required keys.
 fn with(case: &Case<'_>, extra: &[u8]) -> Result<Seen, Trouble> {
     if case.site.iscsi().user.is_none() {
         let entry = Entry::new(2);
         let all = [&entry.names(case)[..], extra].concat();
         return Ok(Peer::dial(case)?.step(&entry.bhs(OPERATIONAL_TO_FULL), &all));
     }
-    // Proof comes first; the text belongs to the operational stage.
+    // CHAP comes first; the text belongs to the operational stage.
     let entry = Entry::new(2);
     let mut peer = Peer::dial(case)?;
     match peer.proved(case, &entry)? {
@@ -56,7 +56,7 @@ fn with(case: &Case<'_>, extra: &[u8]) -> Result<Seen, Trouble> {
 }
 
 impl Peer {
-    // As far as the operational stage.
+    // Logs in up to the operational stage.
     fn proved(&mut self, case: &Case<'_>, entry: &Entry) -> Result<Seen, Trouble> {
         let names = entry.names(case);
         match &case.site.iscsi().user {
@@ -66,6 +66,7 @@ impl Peer {
     }
 }
 
+/// Case I19: text without `=`.
 fn i19(case: &mut Case<'_>) -> Done {
     for pair in [&b"HeaderDigest\0"[..], b"none of them has one\0"] {
         let seen = with(case, pair)?;
@@ -74,12 +75,14 @@ fn i19(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case I20: a pair without a NUL at its end.
 fn i20(case: &mut Case<'_>) -> Done {
     let seen = with(case, b"HeaderDigest=None")?;
     case.saw("HeaderDigest=None", &seen);
     Ok(())
 }
 
+/// Case I21: pairs without a key.
 fn i21(case: &mut Case<'_>) -> Done {
     for pair in [&b"=None\0"[..], b"=\0", b"==\0"] {
         let seen = with(case, pair)?;
@@ -88,6 +91,7 @@ fn i21(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case I22: keys of 63 to 4,000 bytes.
 fn i22(case: &mut Case<'_>) -> Done {
     for length in [63, 64, 255, 4000] {
         let seen = with(case, &text(&[(&"X".repeat(length), "1")]))?;
@@ -96,6 +100,7 @@ fn i22(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case I23: values of 255 to 7,900 bytes.
 fn i23(case: &mut Case<'_>) -> Done {
     for length in [255, 256, 4000, 7900] {
         let seen = with(case, &text(&[("X-org.example.key", &"1".repeat(length))]))?;
@@ -104,6 +109,7 @@ fn i23(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case I25: a key twice with different values.
 fn i25(case: &mut Case<'_>) -> Done {
     let names = [("HeaderDigest", "None", "CRC32C"), ("MaxBurstLength", "512", "1024")];
     for (key, one, other) in names {
@@ -113,6 +119,7 @@ fn i25(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case I26: numeric keys with extreme and invalid values.
 fn i26(case: &mut Case<'_>) -> Done {
     let values = [
         "0",
@@ -143,6 +150,7 @@ fn i26(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case I27: FirstBurstLength above MaxBurstLength.
 fn i27(case: &mut Case<'_>) -> Done {
     let pairs = [("MaxBurstLength", "512"), ("FirstBurstLength", "16777215")];
     let seen = with(case, &text(&pairs))?;
@@ -150,6 +158,7 @@ fn i27(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case I28: obsolete and unknown keys.
 fn i28(case: &mut Case<'_>) -> Done {
     let keys = ["IFMarker", "OFMarkInt", "X-org.example.key", "Reserved", "X#NodeArchitecture"];
     for key in keys {
@@ -159,6 +168,7 @@ fn i28(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case I29: invalid and dangerous initiator names.
 fn i29(case: &mut Case<'_>) -> Done {
     let entry = Entry::new(2);
     let target = format!("TargetName={}\0", case.site.iscsi().target);
@@ -180,6 +190,7 @@ fn i29(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case I30: target names that do not exist; SendTargets in a login and in small pieces.
 fn i30(case: &mut Case<'_>) -> Done {
     let place = case.site.iscsi();
     let upper = place.target.to_uppercase();
@@ -198,7 +209,7 @@ fn i30(case: &mut Case<'_>) -> Done {
     let mut peer = Peer::dial(case)?;
     match peer.logs_in(case, &entry) {
         Seen::Served => {}
-        // Secrets of discovery are others.
+        // Discovery has secrets of its own, which are not known.
         Seen::Login(_) if place.user.is_some() => return Ok(()),
         seen => return Err(Trouble::Failed(format!("a discovery session: {seen}"))),
     }
@@ -207,7 +218,7 @@ fn i30(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
-// Reads all pieces of the answer to SendTargets.
+// Sends SendTargets and receives all pieces of the answer.
 fn targets(peer: &mut Peer) -> Seen {
     let mut ttt = super::bhs::NO_TAG;
     let itt = peer.tag();
@@ -233,6 +244,7 @@ fn targets(peer: &mut Peer) -> Seen {
     Seen::Wrong("an answer without end".to_owned())
 }
 
+/// Case I31: a negotiation that never ends.
 fn i31(case: &mut Case<'_>) -> Done {
     let entry = Entry::new(2);
     let mut peer = Peer::dial(case)?;
@@ -253,6 +265,7 @@ fn i31(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case I32: MaxConnections 65535.
 fn i32(case: &mut Case<'_>) -> Done {
     let mut peer = Peer::dial(case)?;
     let seen = peer.logs_in(case, &Entry::new(2).with("MaxConnections", "65535"));

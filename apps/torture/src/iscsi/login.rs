@@ -1,4 +1,4 @@
-//! Logins that are none (RFC 7143 6.3, 11.12).
+//! Malformed and invalid logins (RFC 7143 6.3, 11.12).
 
 use std::time::{Duration, Instant};
 
@@ -47,17 +47,18 @@ pub(super) const ROWS: &[Row] = &[
         "CmdSN that jumps within the window"),
 ];
 
-/// What a peer that is no initiator sends, and what comes of it.
+/// The reaction to `bytes` on a new connection.
 fn junk(case: &Case<'_>, bytes: &[u8]) -> Result<Seen, Trouble> {
     let mut peer = Peer::dial(case)?;
     peer.send(bytes);
     Ok(peer.end(case.patience().max(ANSWER)))
 }
 
+/// Case I1: random bytes.
 fn i1(case: &mut Case<'_>) -> Done {
     for round in 0..case.times(200) {
         let mut noise = case.noise(4096);
-        // No login by accident.
+        // An opcode that is not Login.
         noise[0] = noise[0] & 0xc0 | 0x20;
         let seen = junk(case, &noise)?;
         case.saw(format!("round {round}"), &seen);
@@ -65,6 +66,7 @@ fn i1(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case I2: HTTP, and a TLS ClientHello.
 fn i2(case: &mut Case<'_>) -> Done {
     let hello = [&[0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3][..], &[7; 506]].concat();
     let http = b"GET / HTTP/1.1\r\nHost: disk\r\nAccept: everything that there is\r\n\r\n";
@@ -75,7 +77,8 @@ fn i2(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
-// Peers that stop, side by side: each takes the target's patience.
+// Peers that send `bytes` and stop. They run side by side, because each waits for the target's
+// time limit.
 fn stalled(case: &mut Case<'_>, all: Vec<(String, Vec<u8>)>) -> Done {
     let mut peers = Vec::new();
     for (way, bytes) in all {
@@ -93,13 +96,14 @@ fn stalled(case: &mut Case<'_>, all: Vec<(String, Vec<u8>)>) -> Done {
     Ok(())
 }
 
-// A login that would go well.
+// The bytes of a correct login request.
 fn whole(case: &Case<'_>) -> Result<Vec<u8>, Trouble> {
     let entry = Entry::new(2);
     let all = [entry.names(case), entry.wishes()].concat();
     Ok(Peer::dial(case)?.pdu(&entry.bhs(OPERATIONAL_TO_FULL), &all))
 }
 
+/// Case I3: part of a header, then nothing.
 fn i3(case: &mut Case<'_>) -> Done {
     let login = whole(case)?;
     let pieces = [1, 2, 4, 8, 16, 24, 32, 40, 46, 47];
@@ -107,6 +111,7 @@ fn i3(case: &mut Case<'_>) -> Done {
     stalled(case, all.to_vec())
 }
 
+/// Case I4: another opcode than Login first.
 fn i4(case: &mut Case<'_>) -> Done {
     for opcode in (0..0x20).filter(|opcode| *opcode != LOGIN) {
         let mut peer = Peer::dial(case)?;
@@ -124,6 +129,7 @@ fn i4(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case I5: a login request of 16 MiB, without the data and with it.
 fn i5(case: &mut Case<'_>) -> Done {
     let bhs = Entry::new(2).bhs(OPERATIONAL_TO_FULL).length(0xff_ffff);
     for (way, bytes) in [("without the data", 0), ("with it", 0xff_ffff)] {
@@ -136,6 +142,7 @@ fn i5(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case I6: login requests with 1 to 255 words of additional headers, sent or only announced.
 fn i6(case: &mut Case<'_>) -> Done {
     let entry = Entry::new(2);
     let login = [entry.names(case), entry.wishes()].concat();
@@ -150,7 +157,7 @@ fn i6(case: &mut Case<'_>) -> Done {
         all.push((format!("{count} words"), with));
         all.push((format!("{count} words that do not come"), peer.raw(&bhs, &[], &[])));
     }
-    // Those that are served stay: they are not waited for.
+    // Only variants that stall wait for the target's time limit.
     let mut waiting = Vec::new();
     for (way, bytes) in all {
         let mut peer = Peer::dial(case)?;
@@ -165,6 +172,7 @@ fn i6(case: &mut Case<'_>) -> Done {
     stalled(case, waiting)
 }
 
+/// Case I7: login requests of more than 8 KiB.
 fn i7(case: &mut Case<'_>) -> Done {
     let bhs = Entry::new(2).bhs(OPERATIONAL_TO_FULL);
     for (way, words, bytes) in
@@ -181,6 +189,7 @@ fn i7(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case I8: part of a header, then FIN.
 fn i8(case: &mut Case<'_>) -> Done {
     let login = whole(case)?;
     for count in [0, 1, 24, 47] {
@@ -193,12 +202,13 @@ fn i8(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
-// One request, with the names and this header.
+// The reaction to a login request with `bhs` and the names.
 fn request(case: &Case<'_>, bhs: &Bhs) -> Result<Seen, Trouble> {
     let names = Entry::new(2).names(case);
     Ok(Peer::dial(case)?.step(bhs, &names))
 }
 
+/// Case I9: unknown protocol versions.
 fn i9(case: &mut Case<'_>) -> Done {
     for version in [1, 2, 3, 16, 127, 128, 254, 255] {
         let bhs = Entry::new(2).bhs(OPERATIONAL_TO_FULL).byte(2, version).byte(3, version);
@@ -208,6 +218,7 @@ fn i9(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case I10: invalid stages and transitions.
 fn i10(case: &mut Case<'_>) -> Done {
     let mut flags = vec![0x08, 0x0c];
     for now in 0..4_u8 {
@@ -224,6 +235,7 @@ fn i10(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case I11: both transit and continue set.
 fn i11(case: &mut Case<'_>) -> Done {
     for flags in [0xc7, 0xc1, 0xc3] {
         let seen = request(case, &Entry::new(2).bhs(flags))?;
@@ -232,8 +244,9 @@ fn i11(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case I12: login requests that continue without end.
 fn i12(case: &mut Case<'_>) -> Done {
-    // More than any negotiation needs.
+    // Most bytes sent, more than any negotiation needs.
     const BYTES_MAX: usize = 1 << 20;
     for (way, data) in [("4 KiB each", vec![b'a'; 4096]), ("nothing in them", Vec::new())] {
         let mut peer = Peer::dial(case)?;
@@ -255,6 +268,7 @@ fn i12(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case I14: a TSIH of no session.
 fn i14(case: &mut Case<'_>) -> Done {
     for tsih in [0x7ffe, 0xffff] {
         let entry = Entry { tsih, ..Entry::new(0x99) };
@@ -265,6 +279,7 @@ fn i14(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case I15: a session replaced by a login with the same ISID, 1,000 times.
 fn i15(case: &mut Case<'_>) -> Done {
     let mut last = Peer::log_in(case)?;
     for round in 0..case.times(1000) {
@@ -279,6 +294,7 @@ fn i15(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case I16: a second connection with the CID of the first.
 fn i16(case: &mut Case<'_>) -> Done {
     let entry = Entry::new(3).with("MaxConnections", "4");
     let mut first = Peer::enter(case, &entry)?;
@@ -294,6 +310,7 @@ fn i16(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case I18: CmdSN that jumps ahead within the window.
 fn i18(case: &mut Case<'_>) -> Done {
     for jump in [1, 5] {
         let mut peer = Peer::log_in(case)?;

@@ -1,4 +1,4 @@
-//! Numbers outside the window, tasks that are managed, and text without end (RFC 7143 4.2, 11.5).
+//! CmdSN outside of the window, task management, and text without end (RFC 7143 4.2, 11.5).
 
 use super::super::case::{Case, Row, Seen, Trouble, Want, may_write, row};
 use super::bhs::{Bhs, CONTINUE, FINAL, IMMEDIATE, NO_TAG, TASK, TEXT, text};
@@ -21,9 +21,10 @@ pub(super) const ROWS: &[Row] = &[
         "SendTargets of another target; text that continues without end"),
 ];
 
+/// Case I51: CmdSN outside of the window, and too many immediate commands.
 fn i51(case: &mut Case<'_>) -> Done {
     let mut peer = Peer::log_in(case)?;
-    // Something the window has moved past.
+    // Moves the window ahead.
     for _ in 0..4 {
         let ready = peer.reading(&[0; 16], 0);
         peer.ask(ready, &[]);
@@ -46,7 +47,7 @@ fn i51(case: &mut Case<'_>) -> Done {
         let seen = peer.alive(seen);
         case.saw_as(way, &seen, &[Ignored]);
     }
-    // Writes that wait for data, which never comes: nothing is written.
+    // Writes whose data never comes, so nothing is written.
     let mut refused = Seen::Stalled;
     for _ in 0..2000 {
         let write = waiting(&peer, case.site.block_bytes, IMMEDIATE);
@@ -67,6 +68,7 @@ fn i51(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// A task management request with `function` and the referenced task tag.
 fn manage(peer: &Peer, function: u8, referenced: u32) -> Bhs {
     Bhs::new(TASK | IMMEDIATE)
         .byte(1, FINAL | function)
@@ -75,6 +77,7 @@ fn manage(peer: &Peer, function: u8, referenced: u32) -> Bhs {
         .word(32, peer.cmd_sn)
 }
 
+/// Case I55: aborts of foreign and unknown tasks, unknown functions, and 1,000 LUN resets.
 fn i55(case: &mut Case<'_>) -> Done {
     let mut peer = Peer::log_in(case)?;
     let mut other = Peer::enter(case, &Entry::new(9))?;
@@ -104,13 +107,13 @@ fn i55(case: &mut Case<'_>) -> Done {
     let seen = other.alive(Seen::Served);
     case.saw_as("the other session", &seen, &[Served]);
     for round in 0..case.times(1000) {
-        // Under way when the reset comes; its data never comes.
+        // A write that is outstanding at the reset; its data never comes.
         let write = waiting(&peer, case.site.block_bytes, 0);
         peer.submit(write, &[]);
         let bhs = manage(&peer, 5, NO_TAG);
         let seen = peer.try_out(bhs, &[]);
         case.saw(format!("LUN RESET, round {round}"), &seen);
-        // What resets and others have to say.
+        // Clears unit attentions.
         for _ in 0..2 {
             let ready = peer.reading(&[0; 16], 0);
             peer.ask(ready, &[]);
@@ -120,6 +123,7 @@ fn i55(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case I56: SendTargets of unknown targets, and a text request that continues without end.
 fn i56(case: &mut Case<'_>) -> Done {
     let mut peer = Peer::log_in(case)?;
     for name in ["iqn.2026-11.example:nobody", "All", "", "*", "\u{7f}"] {

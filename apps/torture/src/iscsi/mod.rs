@@ -1,4 +1,4 @@
-//! Hostile initiators of iSCSI.
+//! Cases of hostile iSCSI initiators.
 
 mod bhs;
 mod chap;

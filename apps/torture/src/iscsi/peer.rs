@@ -1,4 +1,4 @@
-//! An initiator's end of a connection, on which it may say anything (RFC 7143).
+//! An initiator's end of a connection, which can send any bytes (RFC 7143).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -12,32 +12,33 @@ use super::bhs::{
     NOP_IN, NOP_OUT, R2T, READS, REJECT, RESPONSE, TASK_RESPONSE, TEXT_RESPONSE, WRITES, be32,
 };
 
-/// How long an ordinary answer may take.
+/// Longest wait for an ordinary answer.
 pub(super) const ANSWER: Duration = Duration::from_secs(5);
-/// How long it takes to be sure that there is none.
+/// How long without an answer counts as no answer.
 pub(super) const SILENCE: Duration = Duration::from_millis(300);
 
-/// See the module's description.
+/// An initiator's end of a connection.
 pub(super) struct Peer {
     pub(super) wire: Wire,
-    /// Of headers and of data, as they were agreed on.
+    /// Whether header and data digests were negotiated.
     pub(super) digests: [bool; 2],
     pub(super) cmd_sn: u32,
     pub(super) exp_stat_sn: u32,
     pub(super) max_cmd_sn: u32,
     pub(super) tsih: u16,
     pub(super) lun: [u8; 8],
-    /// What the target has answered in its login.
+    /// Keys and values of the target's login responses.
     pub(super) keys: BTreeMap<String, String>,
     next_itt: u32,
-    /// R2Ts that came.
+    /// R2Ts that were received and not answered.
     pub(super) asked: VecDeque<Asked>,
-    /// What came of the request that is waited for.
+    /// The data of the last answer,
     pub(super) data: Vec<u8>,
+    /// and its header.
     pub(super) last: [u8; 48],
 }
 
-/// What an R2T asks for.
+/// The fields of an R2T.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Asked {
     pub(super) ttt: u32,
@@ -45,6 +46,7 @@ pub(super) struct Asked {
     pub(super) length: u32,
 }
 
+/// The result of a wait for a PDU.
 pub(super) enum Heard {
     Pdu { bhs: [u8; 48], data: Vec<u8> },
     Ended,
@@ -52,7 +54,7 @@ pub(super) enum Heard {
 }
 
 impl Peer {
-    /// A connection on which nothing has been said.
+    /// Connects; nothing has been sent yet.
     pub(super) fn dial(case: &Case<'_>) -> Result<Self, Trouble> {
         Ok(Self {
             wire: Wire::dial(case)?,
@@ -70,18 +72,18 @@ impl Peer {
         })
     }
 
-    /// Sends bytes; that they are not taken shows in what comes back.
+    /// Sends bytes. Returns whether all were sent; a failure shows in the next receive, too.
     pub(super) fn send(&mut self, bytes: &[u8]) -> bool {
         self.wire.send(bytes, ANSWER)
     }
 
-    /// The bytes of a PDU whose lengths say what there is.
+    /// The bytes of a PDU with the right length of `data`.
     pub(super) fn pdu(&self, bhs: &Bhs, data: &[u8]) -> Vec<u8> {
         let length = u32::try_from(data.len()).unwrap_or(u32::MAX);
         self.raw(&bhs.length(length), &[], data)
     }
 
-    /// The bytes of a PDU whose lengths say what they say.
+    /// The bytes of a PDU whose header lengths stay as they are, right or wrong.
     pub(super) fn raw(&self, bhs: &Bhs, additional: &[u8], data: &[u8]) -> Vec<u8> {
         let mut bytes = bhs.0.to_vec();
         bytes.extend_from_slice(additional);
@@ -100,13 +102,13 @@ impl Peer {
         bytes
     }
 
-    /// A tag that no request has.
+    /// A new initiator task tag.
     pub(super) const fn tag(&mut self) -> u32 {
         self.next_itt = self.next_itt.wrapping_add(1);
         self.next_itt
     }
 
-    /// The numbers of a request whose turn it is.
+    /// `bhs` with the next CmdSN and ExpStatSN.
     pub(super) fn numbered(&mut self, bhs: Bhs) -> Bhs {
         let numbered = bhs.word(24, self.cmd_sn).word(28, self.exp_stat_sn);
         if numbered.0[0] & IMMEDIATE == 0 {
@@ -115,7 +117,7 @@ impl Peer {
         numbered
     }
 
-    /// Sends a request with numbers and a tag of its own, which is answered.
+    /// Sends a request with the next numbers and a new tag. Returns the tag.
     pub(super) fn submit(&mut self, bhs: Bhs, data: &[u8]) -> u32 {
         let itt = self.tag();
         let bhs = self.numbered(bhs.itt(itt));
@@ -124,43 +126,45 @@ impl Peer {
         itt
     }
 
+    /// Sends a request. Returns the target's reaction.
     pub(super) fn ask(&mut self, bhs: Bhs, data: &[u8]) -> Seen {
         let itt = self.submit(bhs, data);
         self.end_of(itt, ANSWER)
     }
 
-    /// As [`Peer::ask`], and whether the connection still lives.
+    /// As [`Peer::ask`], then checks that the connection lives.
     pub(super) fn try_out(&mut self, bhs: Bhs, data: &[u8]) -> Seen {
         let seen = self.ask(bhs, data);
         self.alive(seen)
     }
 
-    /// A command that reads so many bytes at most.
+    /// A SCSI command that reads at most `bytes`.
     pub(super) fn reading(&self, cdb: &[u8], bytes: u32) -> Bhs {
         self.command(cdb, if bytes > 0 { READS } else { 0 }, bytes)
     }
 
-    /// A command that writes so many bytes.
+    /// A SCSI command that writes `bytes`.
     pub(super) fn writing(&self, cdb: &[u8], bytes: u32) -> Bhs {
         self.command(cdb, WRITES, bytes)
     }
 
+    /// A SCSI command with `flags` and ExpectedDataTransferLength `bytes`.
     pub(super) fn command(&self, cdb: &[u8], flags: u8, bytes: u32) -> Bhs {
         Bhs::new(COMMAND).byte(1, FINAL | flags).bytes(8, &self.lun).word(20, bytes).bytes(32, cdb)
     }
 
-    /// A ping that does not wait for its turn.
+    /// An immediate NOP-Out.
     pub(super) fn ping(&self) -> Bhs {
         Bhs::new(NOP_OUT | IMMEDIATE).bytes(8, &self.lun)
     }
 
-    /// Waits for the answer to a request; a Reject is one of any.
+    /// Waits for the answer to the request `itt`; a Reject counts as its answer, too.
     pub(super) fn end_of(&mut self, itt: u32, time: Duration) -> Seen {
         self.data.clear();
         self.listen(itt, time, false)
     }
 
-    // Until the answer to a request, or until data is asked for if that is waited for.
+    // Waits for the answer to a request, or with `until_asked` for an R2T (returned as `Stalled`).
     fn listen(&mut self, itt: u32, time: Duration, until_asked: bool) -> Seen {
         loop {
             if until_asked && !self.asked.is_empty() {
@@ -193,7 +197,7 @@ impl Peer {
         }
     }
 
-    // A status, with what it says of a failure.
+    // The reaction in a SCSI Response or the last Data-In, with sense code and qualifier.
     fn ended(&mut self, bhs: &[u8; 48], data: &[u8]) -> Seen {
         self.last = *bhs;
         match (bhs[0] & 0x3f, bhs[2], bhs[3]) {
@@ -209,7 +213,7 @@ impl Peer {
         }
     }
 
-    /// Waits for whatever ends the connection.
+    /// Waits for the end of the connection, a Login Response or a Reject.
     pub(super) fn end(&mut self, time: Duration) -> Seen {
         loop {
             match self.hear(time) {
@@ -224,20 +228,20 @@ impl Peer {
         }
     }
 
-    /// What a Login Response says; one that refuses ends the connection.
+    /// The reaction in a Login Response; a status other than success must end the connection.
     pub(super) fn refused(&mut self, bhs: &[u8; 48]) -> Seen {
         let status = u16::from_be_bytes([bhs[36], bhs[37]]);
         match status {
             0 => Seen::Served,
-            // Elsewhere is as good.
+            // A redirection counts like a rejection.
             _ if self.wire.ends(ANSWER) => Seen::Login(status),
             _ => Seen::Wrong(format!("L {status:04x}h, and the connection stays")),
         }
     }
 
-    /// The next R2T of a write.
+    /// Waits for the R2T of the write `itt`.
     pub(super) fn asked(&mut self, itt: u32) -> Result<Asked, Trouble> {
-        // The end of the write has to wait for its data.
+        // The write must not end before its data.
         match self.listen(itt, ANSWER, true) {
             Seen::Stalled => {}
             seen => return Err(Trouble::Failed(format!("a write: {seen} before its data"))),
@@ -246,7 +250,8 @@ impl Peer {
         asked.ok_or_else(|| Trouble::Failed("data of a write is not asked for".to_owned()))
     }
 
-    /// Whether a connection on which this was seen still lives as it has to.
+    /// Checks by a NOP-Out that the connection lives after the reaction `seen`. Returns `seen`, or
+    /// what is wrong.
     pub(super) fn alive(&mut self, seen: Seen) -> Seen {
         if matches!(seen, Seen::Closed | Seen::Login(_) | Seen::Wrong(_)) {
             return seen;
@@ -254,7 +259,7 @@ impl Peer {
         let (data, last) = (std::mem::take(&mut self.data), self.last);
         let ping = self.ping();
         let mut lives = self.ask(ping, &[]);
-        // What was refused may be answered, too.
+        // A rejected request may be rejected again late.
         for _ in 0..3 {
             if !matches!(lives, Seen::Reject(_)) {
                 break;
@@ -271,7 +276,7 @@ impl Peer {
         }
     }
 
-    /// The next PDU; what it says of numbers is noted, and pings are answered.
+    /// Waits for the next PDU. Stores its numbers and R2Ts, and answers pings.
     pub(super) fn hear(&mut self, time: Duration) -> Heard {
         loop {
             let Some((bhs, data)) = (match self.next(time) {
@@ -313,6 +318,7 @@ impl Peer {
         }
     }
 
+    /// Receives a PDU: its header and its data.
     fn next(&mut self, time: Duration) -> Result<([u8; 48], Vec<u8>), Filled> {
         let enough = |filled| if filled == Filled::Enough { Ok(()) } else { Err(filled) };
         enough(self.wire.fill(48, time))?;

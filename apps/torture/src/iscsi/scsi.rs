@@ -1,4 +1,4 @@
-//! Commands of SCSI that cannot be (SPC-5, SBC-4).
+//! Invalid SCSI commands (SPC-5, SBC-4).
 
 use super::super::case::{Case, Row, Seen, Trouble, Want, may_write};
 use super::peer::Peer;
@@ -21,7 +21,7 @@ pub(super) const ROWS: &[Row] = &[
 
 const OUT_OF_RANGE: &[Want] = &[Sense(0x2100)];
 
-// READ and WRITE of 10, 12 or 16 bytes.
+// The CDB of a READ or WRITE of 10, 12 or 16 bytes, padded to 16.
 fn cdb(opcode: u8, lba: u64, count: u32) -> Vec<u8> {
     let mut bytes = vec![opcode, 0];
     let short = u32::try_from(lba).unwrap_or(u32::MAX).to_be_bytes();
@@ -44,6 +44,7 @@ fn cdb(opcode: u8, lba: u64, count: u32) -> Vec<u8> {
     bytes
 }
 
+/// Case I58: reads and writes past the end and with addresses that overflow.
 fn i58(case: &mut Case<'_>) -> Done {
     let mut peer = Peer::log_in(case)?;
     let (end, block) = (case.site.block_count, case.site.block_bytes);
@@ -78,7 +79,7 @@ fn i58(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
-// A command that moves data, of which none is sent unless it is asked for.
+// The reaction to a command that transfers data; no unsolicited data is sent.
 fn moves(peer: &mut Peer, opcode: u8, cdb: &[u8], bytes: u32) -> Seen {
     let bhs = match opcode {
         0x2a | 0xaa | 0x8a | 0x0a => peer.writing(cdb, bytes),
@@ -88,13 +89,14 @@ fn moves(peer: &mut Peer, opcode: u8, cdb: &[u8], bytes: u32) -> Seen {
     peer.try_out(bhs, &[])
 }
 
-// A command with parameters, which come with it.
+// The reaction to a command with parameters as immediate data.
 fn tells(peer: &mut Peer, cdb: &[u8], data: &[u8]) -> Seen {
     let bytes = u32::try_from(data.len()).unwrap_or(0);
     let bhs = if bytes > 0 { peer.writing(cdb, bytes) } else { peer.reading(cdb, 0) };
     peer.try_out(bhs, data)
 }
 
+/// Case I59: parameter lists with wrong lengths, and every VPD page.
 fn i59(case: &mut Case<'_>) -> Done {
     let mut peer = Peer::log_in(case)?;
     unmaps(case, &mut peer);
@@ -106,9 +108,10 @@ fn i59(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// UNMAP with wrong parameter lists.
 fn unmaps(case: &mut Case<'_>, peer: &mut Peer) {
     let end = case.site.block_count;
-    // Lengths of what follows, of the descriptors; then descriptors.
+    // Data length, descriptor length, then `times` descriptors.
     let list = |all: u16, descriptors: u16, lba: u64, count: u32, times: usize| {
         let mut data = [all.to_be_bytes(), descriptors.to_be_bytes()].concat();
         data.extend_from_slice(&[0; 4]);
@@ -135,6 +138,7 @@ fn unmaps(case: &mut Case<'_>, peer: &mut Peer) {
     }
 }
 
+/// PERSISTENT RESERVE OUT with wrong lengths and actions.
 fn reservations(case: &mut Case<'_>, peer: &mut Peer) {
     for (way, action, said, sent) in [
         ("23 bytes", 0, 23_u32, 23_usize),
@@ -151,6 +155,7 @@ fn reservations(case: &mut Case<'_>, peer: &mut Peer) {
     }
 }
 
+/// MODE SELECT with wrong pages.
 fn modes(case: &mut Case<'_>, peer: &mut Peer) {
     // MODE SELECT(6) and (10): a header, then pages.
     let pages: [(&str, &[u8]); 5] = [
@@ -176,6 +181,7 @@ fn modes(case: &mut Case<'_>, peer: &mut Peer) {
     }
 }
 
+/// WRITE SAME and COMPARE AND WRITE with wrong numbers of blocks.
 fn writes(case: &mut Case<'_>, peer: &mut Peer) {
     let block = usize::try_from(case.site.block_bytes).unwrap_or(512);
     let mut same = cdb(0x8a, 0, 0);
@@ -190,15 +196,16 @@ fn writes(case: &mut Case<'_>, peer: &mut Peer) {
     (beyond[0], beyond[1]) = (0x93, 1);
     let seen = tells(peer, &beyond, &[]);
     case.saw_as("WRITE SAME(16) behind the end", &seen, &[Check]);
-    // COMPARE AND WRITE of 255 blocks, with what two of them have.
+    // COMPARE AND WRITE of 255 blocks with data for one (to compare and to write).
     let mut compare = cdb(0x8a, 0, 0);
     (compare[0], compare[13]) = (0x89, 255);
     let seen = tells(peer, &compare, &vec![0; block * 2]);
     case.saw_as("COMPARE AND WRITE of 255 blocks with 1", &seen, &[Check]);
 }
 
+/// EXTENDED COPY from a device that is not the target's.
 fn copies(case: &mut Case<'_>, peer: &mut Peer) {
-    // One target descriptor (E4h) with the name of a device that is none of this session's.
+    // One target descriptor (E4h) that names an unknown device.
     let mut list = vec![0; 16];
     list[3] = 32;
     list.extend_from_slice(&[0xe4, 0, 0, 0, 1, 3, 0, 16]);
@@ -211,7 +218,7 @@ fn copies(case: &mut Case<'_>, peer: &mut Peer) {
     }
 }
 
-// What is only looked at: as much comes as there is room for, and no more.
+// REPORT LUNS and INQUIRY of every VPD page: no answer may exceed its allocation length.
 fn looks(case: &mut Case<'_>, peer: &mut Peer) {
     for room in [0, 1, 8, 15, 16] {
         let cdb = [0xa0, 0, 0, 0, 0, 0, 0, 0, 0, room, 0, 0];
@@ -237,6 +244,7 @@ fn looks(case: &mut Case<'_>, peer: &mut Peer) {
     }
 }
 
+/// Case I60: commands that would erase the disk, or bypass SCSI.
 fn i60(case: &mut Case<'_>) -> Done {
     let mut peer = Peer::log_in(case)?;
     let commands: [(&str, &[u8]); 6] = [

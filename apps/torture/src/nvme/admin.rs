@@ -1,4 +1,4 @@
-//! Commands of a controller that cannot be, or are too many (NVM Express Base 5).
+//! Invalid admin commands, and too many of them (NVM Express Base 5).
 
 use super::super::case::{Case, Row, Seen, Trouble, Want, row};
 use super::peer::{ANSWER, Heard, Peer, RESPONSE, Said, read, u16_at};
@@ -22,6 +22,7 @@ pub(super) const ROWS: &[Row] = &[
         "Keep Alive on an I/O queue; none at all"),
 ];
 
+/// Case N42: Get Log Page with wrong lengths, offsets and pages.
 fn n42(case: &mut Case<'_>) -> Done {
     let mut admin = Peer::admin(case, 0)?;
     let page = |page: u32, dwords: u32, offset: u64| {
@@ -37,7 +38,7 @@ fn n42(case: &mut Case<'_>) -> Done {
         ("4 GiB into 512 bytes", page(2, 0x3fff_ffff, 0), &[AnyStatus]),
         ("16 GiB into 4 GiB", page(2, u32::MAX, 0).moved(u32::MAX), &[AnyStatus]),
         ("room for less", page(2, 127, 0).moved(508), &[AnyStatus]),
-        // Whether it is looked at is the controller's choice (Base 5.1.12).
+        // A controller may check the alignment of the offset (Base 5.1.12).
         ("offset 3", page(2, 127, 3), &[AnyStatus, Served]),
         ("offset 2^64 - 4", page(2, 127, u64::MAX - 3), &[AnyStatus]),
         ("offset 2^40", page(2, 127, 1 << 40), &[AnyStatus, Served]),
@@ -55,6 +56,7 @@ fn n42(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case N43: Identify with every CNS, namespaces and lengths.
 fn n43(case: &mut Case<'_>) -> Done {
     let mut admin = Peer::admin(case, 0)?;
     for structure in 0..=255 {
@@ -69,13 +71,14 @@ fn n43(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case N45: 256 Asynchronous Event Requests; those beyond AERL must fail.
 fn n45(case: &mut Case<'_>) -> Done {
     let mut admin = Peer::admin(case, 0)?;
     let identify = Sqe::new(IDENTIFY).cdw(10, 1).moved(4096);
     if admin.ask(identify, &[]) != Seen::Served || admin.data.len() < 260 {
         return Err(Trouble::Failed("Identify Controller is refused".to_owned()));
     }
-    // AERL, less one.
+    // AERL is one less than the limit.
     let most = usize::from(admin.data[259]) + 1;
     let mut refused = 0;
     for number in 0..256_usize {
@@ -101,6 +104,7 @@ fn n45(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case N46: Abort of itself, of unknown and of ended commands, and of 10,000 reads.
 fn n46(case: &mut Case<'_>) -> Done {
     let (mut io, mut admin) = Peer::io(case, 0)?;
     let abort = |queue: u16, cid: u16| Sqe::new(ABORT).word(40, queue).word(42, cid);
@@ -133,6 +137,7 @@ fn n46(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case N48: Keep Alive on an I/O queue, and no Keep Alive within KATO.
 fn n48(case: &mut Case<'_>) -> Done {
     let (mut io, _admin) = Peer::io(case, 0)?;
     let seen = io.try_out(case, Sqe::new(KEEP_ALIVE), &[]);

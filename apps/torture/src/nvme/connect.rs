@@ -1,4 +1,4 @@
-//! Hosts that say who they are as nobody is (NVM Express Base 6.3).
+//! Hosts with a wrong Connect command, and commands out of order (NVM Express Base 6.3).
 
 use super::super::case::{Case, Row, Seen, Trouble, Want, row};
 use super::peer::{ANSWER, Asked, Peer, Said, read, u16_at};
@@ -34,6 +34,7 @@ pub(super) const ROWS: &[Row] = &[
         "the identifier of an outstanding command"),
 ];
 
+/// Case N20: a read before Connect.
 fn n20(case: &mut Case<'_>) -> Done {
     let mut peer = Peer::greet(case, 0)?;
     let seen = peer.ask(read(case, 0, 1), &[]);
@@ -41,6 +42,7 @@ fn n20(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case N21: H2CData before Connect.
 fn n21(case: &mut Case<'_>) -> Done {
     for ttag in [0, 1, 0xffff] {
         let mut peer = Peer::greet(case, 0)?;
@@ -53,6 +55,7 @@ fn n21(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case N22: Connect with SQSIZE 0, FFFFh and above MQES.
 fn n22(case: &mut Case<'_>) -> Done {
     let mut peer = Peer::greet(case, 0)?;
     for size in [0, 0xffff] {
@@ -74,6 +77,7 @@ fn n22(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case N23: Connect of connected queues, and of queues and controllers that do not exist.
 fn n23(case: &mut Case<'_>) -> Done {
     let (mut io, mut admin) = Peer::io(case, 0)?;
     let seen = admin.try_out_connect(case, &Said::of(case, 0, 0xffff));
@@ -93,6 +97,7 @@ fn n23(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case N24: Connect with invalid host and subsystem names.
 fn n24(case: &mut Case<'_>) -> Done {
     let own = Said::of(case, 0, 0xffff);
     let padded = [&own.host[..], b"\0what is behind it"].concat();
@@ -125,6 +130,7 @@ fn n24(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case N26: Connect with data of other lengths than 1,024 bytes.
 fn n26(case: &mut Case<'_>) -> Done {
     let said = Said::of(case, 0, 0xffff);
     let mut data = said.data();
@@ -141,6 +147,7 @@ fn n26(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case N27: Connect with other SGL descriptors, and with huge ones.
 fn n27(case: &mut Case<'_>) -> Done {
     let said = Said::of(case, 0, 0xffff);
     let ways = [
@@ -161,6 +168,7 @@ fn n27(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case N28: Connect with KATO 0, 1 ms and FFFFFFFFh.
 fn n28(case: &mut Case<'_>) -> Done {
     for keep_alive_ms in [0, 1, u32::MAX] {
         let mut peer = Peer::greet(case, 0)?;
@@ -170,6 +178,7 @@ fn n28(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case N30: Disconnect, then a command; Disconnect before Connect.
 fn n30(case: &mut Case<'_>) -> Done {
     let (mut io, mut admin) = Peer::io(case, 0)?;
     let disconnect = Sqe::fabrics(0x08);
@@ -184,6 +193,7 @@ fn n30(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case N31: Authentication Send and Receive out of order, with random messages.
 fn n31(case: &mut Case<'_>) -> Done {
     let mut is_offered = false;
     for round in 0..case.times(1000) {
@@ -199,7 +209,7 @@ fn n31(case: &mut Case<'_>) -> Done {
         let send = Sqe::fabrics(0x05).word(42, 0xe901).dword(44, 256).in_capsule(256);
         let receive = Sqe::fabrics(0x06).word(42, 0xe901).dword(44, 256).moved(256);
         let seen = if round % 3 == 0 { peer.ask(receive, &[]) } else { peer.ask(send, &message) };
-        // What is sent well and fails says so in what is received.
+        // A Send may succeed; a later Receive then reports the failure.
         let wants = if is_offered { &[AnyStatus, AnyTerm, Close, Served][..] } else { &ROWS_N31 };
         case.saw_as(format!("round {round}"), &seen, wants);
     }
@@ -212,9 +222,10 @@ fn n31(case: &mut Case<'_>) -> Done {
 
 const ROWS_N31: [Want; 3] = [AnyStatus, AnyTerm, Close];
 
+/// Case N32: a command with the identifier of an outstanding command.
 fn n32(case: &mut Case<'_>) -> Done {
     let (mut io, mut admin) = Peer::io(case, 0)?;
-    // It waits for data, which never comes: nothing is written.
+    // The write's data never comes, so nothing is written.
     let write = read(case, 0, 1).byte(0, super::sqe::WRITE);
     let cid = io.submit(write, &[]);
     io.asked(cid)?;
@@ -231,7 +242,7 @@ fn n32(case: &mut Case<'_>) -> Done {
 }
 
 impl Peer {
-    // Connect on a queue that is connected, and whether that lives.
+    // Sends Connect on a connected queue, then checks that the connection lives.
     fn try_out_connect(&mut self, case: &Case<'_>, said: &Said) -> Seen {
         self.try_out(case, said.sqe(), &said.data())
     }

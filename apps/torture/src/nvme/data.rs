@@ -1,4 +1,4 @@
-//! Data that nobody has asked for, or not like this (NVMe/TCP 3.6.2.8).
+//! Unsolicited and wrong H2CData (NVMe/TCP 3.6.2.8).
 
 use super::super::case::{Case, Row, Seen, Trouble, Want, may_write, row};
 use super::peer::{ANSWER, Asked, H2C_DATA, LAST, Peer, SILENCE, h2c_fields, put_length, read};
@@ -26,11 +26,11 @@ pub(super) const ROWS: &[Row] = &[
         "the last PDU not marked so, or another"),
 ];
 
-/// Bytes of a write whose data is asked for.
+/// Bytes of a write whose data the target requests by R2T.
 const BYTES: u32 = 16 << 10;
 const DATA: [u8; BYTES as usize] = [0x77; BYTES as usize];
 
-/// A write whose data is to be sent.
+/// A write that waits for data after an R2T.
 pub(super) struct Writing {
     pub(super) io: Peer,
     pub(super) asked: Asked,
@@ -38,12 +38,13 @@ pub(super) struct Writing {
     _admin: Peer,
 }
 
+/// A write of `BYTES` from block 0 on.
 pub(super) fn write(case: &Case<'_>) -> Sqe {
     let count = BYTES / case.site.block_bytes;
     read(case, 0, u16::try_from(count).unwrap_or(1).max(1)).byte(0, WRITE)
 }
 
-/// As far as the first R2T.
+/// Connects and submits a write up to its first R2T.
 pub(super) fn writing(case: &Case<'_>, digests: u8) -> Result<Writing, Trouble> {
     let (mut io, admin) = Peer::io(case, digests)?;
     let cid = io.submit(write(case), &[]);
@@ -52,13 +53,13 @@ pub(super) fn writing(case: &Case<'_>, digests: u8) -> Result<Writing, Trouble> 
 }
 
 impl Writing {
-    // Sends a PDU with these fields; what that ends in.
+    // Sends a PDU. Returns how the connection ends.
     fn sends(&mut self, pdu: &[u8]) -> Seen {
         self.io.send(pdu);
         self.io.end(ANSWER)
     }
 
-    // Half of the data, as it should be.
+    // Sends the first half of the data correctly. Returns its length.
     fn half(&mut self) -> u32 {
         let half = self.asked.length / 2;
         let pdu = self.io.h2c(self.asked, self.asked.offset, &DATA[..at(half)], false);
@@ -67,10 +68,12 @@ impl Writing {
     }
 }
 
+/// `number` as an index.
 fn at(number: u32) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
+/// Case N50: H2CData without an R2T.
 fn n50(case: &mut Case<'_>) -> Done {
     for admin in [false, true] {
         let (mut io, mut queue) = Peer::io(case, 0)?;
@@ -84,6 +87,7 @@ fn n50(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case N51: H2CData with wrong TTAG or command identifier.
 fn n51(case: &mut Case<'_>) -> Done {
     for step in [1_u16, 2, 30, 31, 32, 1024, 0x8000, 0xffff] {
         let mut writing = writing(case, 0)?;
@@ -116,6 +120,7 @@ fn n51(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case N53: H2CData with wrong offsets.
 fn n53(case: &mut Case<'_>) -> Done {
     for (way, offset) in [("a gap", 512_i64), ("an overlap", -512), ("backwards", i64::MIN)] {
         let mut writing = writing(case, 0)?;
@@ -134,6 +139,7 @@ fn n53(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case N54: H2CData with DATAL 0, beyond the R2T, and with an offset that overflows.
 fn n54(case: &mut Case<'_>) -> Done {
     let mut empty = writing(case, 0)?;
     let pdu = empty.io.pdu(H2C_DATA, 0, &h2c_fields(empty.asked, 0, 0), &[]);
@@ -157,6 +163,7 @@ fn n54(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case N55: DATAL that contradicts PLEN.
 fn n55(case: &mut Case<'_>) -> Done {
     for (way, length) in [("less", 508), ("more", 516), ("4 GiB", u32::MAX)] {
         let mut writing = writing(case, 0)?;
@@ -168,6 +175,7 @@ fn n55(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case N56: DATAL above MAXH2CDATA.
 fn n56(case: &mut Case<'_>) -> Done {
     let mut writing = writing(case, 0)?;
     let length = writing.io.maxh2c.saturating_add(4);
@@ -178,6 +186,7 @@ fn n56(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case N57: LAST_PDU missing, or set too early.
 fn n57(case: &mut Case<'_>) -> Done {
     let mut missing = writing(case, 0)?;
     let pdu = missing.io.h2c(missing.asked, 0, &DATA[..at(missing.asked.length)], false);
@@ -191,7 +200,7 @@ fn n57(case: &mut Case<'_>) -> Done {
 }
 
 impl Writing {
-    // As `sends`; the command may end instead.
+    // As `sends`, but the command may end instead of the connection.
     fn sends_or_ends(&mut self, pdu: &[u8]) -> Seen {
         self.io.send(pdu);
         match self.io.end_of(self.cid, ANSWER) {

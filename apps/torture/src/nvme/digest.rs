@@ -1,4 +1,4 @@
-//! Digests that are wrong (NVMe/TCP 3.3.1).
+//! Wrong digests (NVMe/TCP 3.3.1).
 
 use super::super::case::{Case, Row, Seen, Trouble, Want, may_write, row};
 use super::data::writing;
@@ -17,6 +17,7 @@ pub(super) const ROWS: &[Row] = &[
         "data that is not what its digest says, in a capsule and after an R2T"),
 ];
 
+/// Case N59: a wrong header digest.
 fn n59(case: &mut Case<'_>) -> Done {
     for at in [1, 8, 40, 71, 72, 75] {
         let mut peer = Peer::admin(case, 1)?;
@@ -24,7 +25,7 @@ fn n59(case: &mut Case<'_>) -> Done {
             return Err(Trouble::NotOffered("digests of headers".to_owned()));
         }
         let mut pdu = peer.capsule(&Sqe::new(KEEP_ALIVE), &[]);
-        // Bits of flags have a meaning of their own: there the digest is changed.
+        // A changed flag would be another error, so the digest is changed in its place.
         pdu[if at == 1 { 73 } else { at }] ^= 0x10;
         peer.send(&pdu);
         let seen = peer.end(ANSWER);
@@ -33,6 +34,7 @@ fn n59(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case N60: a wrong data digest, in a capsule and after an R2T; the data must not be written.
 fn n60(case: &mut Case<'_>) -> Done {
     let (mut io, _admin) = Peer::io(case, 2)?;
     if !io.digests[1] {
@@ -68,6 +70,7 @@ fn n60(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// The data that the read `one` returns.
 fn content(io: &mut Peer, one: &Sqe) -> Result<Vec<u8>, Trouble> {
     match io.ask(*one, &[]) {
         Seen::Served => Ok(io.data.clone()),

@@ -1,4 +1,4 @@
-//! Hosts that do not read, and hosts that are gone.
+//! Hosts that do not read, and hosts that disconnect.
 
 use std::time::{Duration, Instant};
 
@@ -23,7 +23,7 @@ pub(super) const ROWS: &[Row] = &[
         "a reset in each state of the protocol"),
 ];
 
-// A queue with as many large reads as it takes, none of which is read.
+// A queue with up to 1,000 large reads, whose data is not received.
 fn flooded(case: &Case<'_>) -> Result<(Peer, Peer), Trouble> {
     let mut admin = Peer::admin(case, 0)?;
     let most = transfer_bytes(&mut admin)?.min(1 << 20);
@@ -38,11 +38,12 @@ fn flooded(case: &Case<'_>) -> Result<(Peer, Peer), Trouble> {
     let count = (most / case.site.block_bytes).min(disk).max(1);
     let sqe = read(case, 0, u16::try_from(count).unwrap_or(u16::MAX));
     let all: Vec<u8> = (0..entries.max(1)).flat_map(|n| io.capsule(&sqe.cid(n), &[])).collect();
-    // A target that has no more room takes no more.
+    // The target may stop reading, so not all may be sent.
     io.wire.send(&all, Duration::from_secs(1));
     Ok((io, admin))
 }
 
+/// Case N62: a host that reads nothing.
 fn n62(case: &mut Case<'_>) -> Done {
     let (mut io, _admin) = flooded(case)?;
     let began = Instant::now();
@@ -54,6 +55,7 @@ fn n62(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case N63: a host that reads a byte a second.
 fn n63(case: &mut Case<'_>) -> Done {
     let (mut io, _admin) = flooded(case)?;
     let began = Instant::now();
@@ -69,7 +71,7 @@ fn n63(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
-/// As far as hosts come before they are gone.
+/// States of the protocol in which a host disconnects.
 const STATES: [&str; 13] = [
     "connected",
     "within ICReq",
@@ -86,6 +88,7 @@ const STATES: [&str; 13] = [
     "within C2HData",
 ];
 
+/// Case N64: a TCP reset in each state of the protocol.
 fn n64(case: &mut Case<'_>) -> Done {
     for _ in 0..case.times(1000).div_ceil(20) {
         for (state, way) in STATES.iter().enumerate() {
@@ -101,7 +104,7 @@ fn n64(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
-// A host that comes so far.
+// A host that proceeds to a state (an index of `STATES`) and resets its connection.
 fn gone(case: &Case<'_>, state: usize) -> Done {
     let peer = match state {
         0 => Peer::dial(case)?,

@@ -1,4 +1,4 @@
-//! What a PDU may not look like (NVMe/TCP 3.3 to 3.6).
+//! Malformed PDUs (NVMe/TCP 3.3 to 3.6).
 
 use std::time::Duration;
 
@@ -52,8 +52,9 @@ pub(super) const ROWS: &[Row] = &[
         "ICReq, then FIN or reset, 10,000 times"),
 ];
 
+/// Case N1: 1 to 7 bytes, then nothing.
 fn n1(case: &mut Case<'_>) -> Done {
-    // Side by side: each takes the target's patience.
+    // Side by side, because each waits for the target's time limit.
     let mut peers = Vec::new();
     for count in 1..=7 {
         let mut peer = Peer::dial(case)?;
@@ -70,6 +71,7 @@ fn n1(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case N2: ICReq byte by byte.
 fn n2(case: &mut Case<'_>) -> Done {
     let mut peer = Peer::dial(case)?;
     for byte in ic_req(0) {
@@ -80,10 +82,11 @@ fn n2(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case N3: random bytes.
 fn n3(case: &mut Case<'_>) -> Done {
     for round in 0..case.times(200) {
         let mut peer = Peer::dial(case)?;
-        // No ICReq by accident.
+        // A PDU type that is not ICReq.
         let mut noise = case.noise(4096);
         noise[0] |= 0x80;
         peer.send(&noise);
@@ -93,6 +96,7 @@ fn n3(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case N4: HTTP, and a TLS ClientHello.
 fn n4(case: &mut Case<'_>) -> Done {
     let hello = [&[0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3][..], &[7; 506]].concat();
     let http = b"GET / HTTP/1.1\r\nHost: disk\r\n\r\n".to_vec();
@@ -105,7 +109,7 @@ fn n4(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
-// A PDU of this type and nothing else wrong, before ICReq or after it.
+// Sends an otherwise correct PDU of type `kind` before ICReq or after it.
 fn typed(case: &mut Case<'_>, kind: u8, is_greeted: bool, wants: &[Want]) -> Done {
     let mut peer = if is_greeted { Peer::greet(case, 0)? } else { Peer::dial(case)? };
     let size = if kind == IC_RESP { 120 } else { 16 };
@@ -117,6 +121,7 @@ fn typed(case: &mut Case<'_>, kind: u8, is_greeted: bool, wants: &[Want]) -> Don
     Ok(())
 }
 
+/// Case N5: unknown PDU types.
 fn n5(case: &mut Case<'_>) -> Done {
     let step = if case.site.quick { 16 } else { 1 };
     for kind in (0x08..=0xff).step_by(step).filter(|kind| *kind != R2T) {
@@ -127,6 +132,7 @@ fn n5(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case N6: PDU types that only controllers send.
 fn n6(case: &mut Case<'_>) -> Done {
     for kind in [IC_RESP, C2H_TERM, RESPONSE, C2H_DATA, R2T] {
         for is_greeted in [false, true] {
@@ -136,6 +142,7 @@ fn n6(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case N7: wrong HLEN.
 fn n7(case: &mut Case<'_>) -> Done {
     for (kind, hlen) in [(0x00, 128), (CAPSULE, 72), (H2C_DATA, 24), (H2C_TERM, 24)] {
         for wrong in [0, 7, hlen - 1, hlen + 1, 255] {
@@ -144,7 +151,7 @@ fn n7(case: &mut Case<'_>) -> Done {
             pdu[2] = wrong;
             peer.send(&pdu);
             let seen = peer.end(ANSWER);
-            // What ends a connection need not be answered.
+            // A terminate request need not be answered.
             let wants: &[Want] = if kind == H2C_TERM { &[Term(1), Close] } else { &[Term(1)] };
             case.saw_as(format!("type {kind:02x}h, HLEN {wrong}"), &seen, wants);
         }
@@ -152,6 +159,7 @@ fn n7(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case N8: wrong PLEN.
 fn n8(case: &mut Case<'_>) -> Done {
     let keep_alive = Sqe::new(KEEP_ALIVE);
     let mut lengths = vec![("0", 0, 0), ("71", 71, 0), ("4 GiB", usize::MAX, 0)];
@@ -172,6 +180,7 @@ fn n8(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case N9: reserved flags.
 fn n9(case: &mut Case<'_>) -> Done {
     for bit in 2..8 {
         let mut peer = Peer::dial(case)?;
@@ -190,7 +199,7 @@ fn n9(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
-// What ICReq is answered with.
+// The reaction to ICReq.
 fn greeting(peer: &mut Peer) -> Seen {
     match peer.hear(ANSWER) {
         Heard::Pdu { head, .. } if head[0] == IC_RESP => Seen::Served,
@@ -201,6 +210,7 @@ fn greeting(peer: &mut Peer) -> Seen {
     }
 }
 
+/// Case N10: digest flags that contradict the negotiation.
 fn n10(case: &mut Case<'_>) -> Done {
     let mut peer = Peer::greet(case, 0)?;
     let mut pdu = peer.capsule(&Sqe::new(KEEP_ALIVE), &[]);
@@ -219,11 +229,12 @@ fn n10(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case N11: wrong PDO.
 fn n11(case: &mut Case<'_>) -> Done {
     for wrong in [0, 8, 71, 73, 74, 255] {
         let mut peer = Peer::greet(case, 0)?;
         let said = Said::of(case, 0, 0xffff);
-        // Little data, so that 255 is behind it.
+        // Little data, so that PDO 255 is behind the PDU.
         let mut pdu = peer.capsule(&said.sqe(), &said.data()[..64]);
         pdu[3] = wrong;
         peer.send(&pdu);
@@ -233,6 +244,7 @@ fn n11(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case N12: two PDUs in a TCP segment, and one PDU in 4,096 segments.
 fn n12(case: &mut Case<'_>) -> Done {
     let mut peer = Peer::admin(case, 0)?;
     let ping = Sqe::fabrics(0x04).dword(44, 0x08);
@@ -243,7 +255,7 @@ fn n12(case: &mut Case<'_>) -> Done {
         case.saw("two in a segment", &seen);
     }
     let (mut io, _admin) = Peer::io(case, 0)?;
-    // Hints about 256 ranges: as much data as fits into capsules, and nothing is changed.
+    // Dataset Management with 256 ranges fills a capsule; its hints change no data.
     let nsid = case.site.nvme().nsid;
     let hints = Sqe::new(DATASET).nsid(nsid).cdw(10, 255).in_capsule(4096).cid(0x7003);
     let pdu = io.capsule(&hints, &[0; 4096]);
@@ -254,12 +266,13 @@ fn n12(case: &mut Case<'_>) -> Done {
     }
     let seen = io.end_of(0x7003, ANSWER);
     let seen = io.alive(case, seen);
-    // Hints may be refused; that they have arrived is what counts.
+    // A target may refuse the hints; only their arrival counts.
     let seen = if matches!(seen, Seen::Status(_)) { Seen::Served } else { seen };
     case.saw("one in 4,096 segments", &seen);
     Ok(())
 }
 
+/// Case N13: ICReq with unknown PFV and with HPDA above 31.
 fn n13(case: &mut Case<'_>) -> Done {
     for (way, at, value) in
         [("PFV 1", 8, 1), ("PFV 256", 9, 1), ("HPDA 32", 10, 32), ("HPDA 255", 10, 255)]
@@ -274,6 +287,7 @@ fn n13(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case N14: ICReq with reserved bits of DGST.
 fn n14(case: &mut Case<'_>) -> Done {
     for bits in [0x04, 0x80, 0xfc] {
         let mut peer = Peer::dial(case)?;
@@ -284,6 +298,7 @@ fn n14(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case N15: ICReq with MAXR2T FFFFFFFFh.
 fn n15(case: &mut Case<'_>) -> Done {
     let mut peer = Peer::dial(case)?;
     let mut pdu = ic_req(0);
@@ -295,6 +310,7 @@ fn n15(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case N17: a command before ICReq.
 fn n17(case: &mut Case<'_>) -> Done {
     for (way, sqe) in [("Keep Alive", Sqe::new(KEEP_ALIVE)), ("Read", read(case, 0, 1))] {
         let mut peer = Peer::dial(case)?;
@@ -306,12 +322,13 @@ fn n17(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case N18: ICReq, then FIN or a reset, 10,000 times.
 fn n18(case: &mut Case<'_>) -> Done {
     for round in 0..case.times(10_000) {
         let mut peer = Peer::dial(case)?;
         peer.send(&ic_req(0));
         if round % 2 == 0 {
-            // What is closed with bytes that were not read is reset, and keeps no port.
+            // Reads a little, then resets, so that the connection keeps no port in TIME_WAIT.
             peer.wire.finish();
             let _came: Filled = peer.wire.fill(64, Duration::from_millis(20));
         }

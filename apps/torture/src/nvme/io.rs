@@ -1,4 +1,4 @@
-//! Commands of a namespace that cannot be (NVM Command Set 3).
+//! Invalid I/O commands (NVM Command Set 3).
 
 use super::super::case::{Case, Row, Seen, Trouble, Want, may_write, row};
 use super::peer::{ANSWER, Peer, read};
@@ -33,6 +33,7 @@ pub(super) const ROWS: &[Row] = &[
 
 const LBA_OUT_OF_RANGE: Want = Status(0x080);
 
+/// Case N34: reads with wrong PSDT, FUSE or namespace.
 fn n34(case: &mut Case<'_>) -> Done {
     let (mut io, _admin) = Peer::io(case, 0)?;
     let plain = read(case, 0, 1);
@@ -54,6 +55,7 @@ fn n34(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case N36: reads past the end, with addresses that overflow, and beyond MDTS.
 fn n36(case: &mut Case<'_>) -> Done {
     let (mut io, mut admin) = Peer::io(case, 0)?;
     let end = case.site.block_count;
@@ -86,7 +88,7 @@ fn n36(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
-/// Bytes that a command may move (Identify Controller, MDTS).
+/// Most bytes that a command may transfer, by MDTS (Identify Controller); 1 MiB without a limit.
 pub(super) fn transfer_bytes(admin: &mut Peer) -> Result<u32, Trouble> {
     let identify = Sqe::new(super::sqe::IDENTIFY).cdw(10, 1).moved(4096);
     match admin.ask(identify, &[]) {
@@ -98,6 +100,7 @@ pub(super) fn transfer_bytes(admin: &mut Peer) -> Result<u32, Trouble> {
     }
 }
 
+/// Case N37: SGLs whose length differs from that of the blocks.
 fn n37(case: &mut Case<'_>) -> Done {
     let (mut io, _admin) = Peer::io(case, 0)?;
     let block = case.site.block_bytes;
@@ -107,7 +110,7 @@ fn n37(case: &mut Case<'_>) -> Done {
         ("a byte for 8 blocks", 1, &[AnyStatus]),
         ("7 blocks for 8", 7 * block, &[AnyStatus]),
         ("a byte less", 8 * block - 1, &[AnyStatus]),
-        // Room that is not used.
+        // The SGL has unused room.
         ("a byte more", 8 * block + 1, &[AnyStatus, Served]),
         ("9 blocks for 8", 9 * block, &[AnyStatus, Served]),
     ] {
@@ -117,6 +120,7 @@ fn n37(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case N38: SGLs of 4 GiB.
 fn n38(case: &mut Case<'_>) -> Done {
     for (way, opcode) in [("Read", READ), ("Write", WRITE), ("Compare", COMPARE)] {
         let (mut io, _admin) = Peer::io(case, 0)?;
@@ -126,6 +130,7 @@ fn n38(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case N39: in-capsule data that is too long, at an offset, of a read, or of a wrong length.
 fn n39(case: &mut Case<'_>) -> Done {
     let nsid = case.site.nvme().nsid;
     let block = usize::try_from(case.site.block_bytes).unwrap_or(4096);
@@ -152,7 +157,7 @@ fn n39(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
-// Ranges of Dataset Management: attributes, blocks, the first.
+// `count` equal ranges of Dataset Management, with attributes 0.
 fn ranges(count: usize, first: u64, blocks: u32) -> Vec<u8> {
     let mut one = vec![0; 4];
     one.extend_from_slice(&blocks.to_le_bytes());
@@ -160,11 +165,12 @@ fn ranges(count: usize, first: u64, blocks: u32) -> Vec<u8> {
     one.repeat(count)
 }
 
+/// Case N40: Dataset Management (deallocate) with short lists and wrong ranges.
 fn n40(case: &mut Case<'_>) -> Done {
     let (mut io, _admin) = Peer::io(case, 0)?;
     let end = case.site.block_count;
     let every = u32::try_from(end).unwrap_or(u32::MAX);
-    // Deallocate.
+    // The attribute AD: deallocate.
     let dataset = Sqe::new(DATASET).nsid(case.site.nvme().nsid).cdw(11, 4);
     let ways: [(&str, u32, Vec<u8>, &[Want]); 7] = [
         ("256 ranges in 16 bytes", 255, ranges(1, 0, 1), &[AnyStatus]),
@@ -178,7 +184,7 @@ fn n40(case: &mut Case<'_>) -> Done {
     for (way, number, data, wants) in ways {
         let bytes = u32::try_from(data.len()).unwrap_or(0);
         let cid = io.submit(dataset.cdw(10, number).in_capsule(bytes), &data);
-        // It is much to do.
+        // Deallocation of the whole disk may take long.
         let seen = io.end_of(cid, case.patience());
         let seen = io.alive(case, seen);
         case.saw_as(way, &seen, wants);
@@ -186,6 +192,7 @@ fn n40(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case N41: Compare, Write Zeroes and Copy with wrong lengths.
 fn n41(case: &mut Case<'_>) -> Done {
     let (mut io, _admin) = Peer::io(case, 0)?;
     let nsid = case.site.nvme().nsid;
@@ -207,12 +214,13 @@ fn n41(case: &mut Case<'_>) -> Done {
     ];
     for (way, sqe, data) in ways {
         let seen = io.try_out(case, sqe, data);
-        // A Compare of less data than blocks may not end well, whatever the blocks are.
+        // A Compare with less data than blocks must not succeed, whatever the blocks contain.
         case.saw(way, &seen);
     }
     Ok(())
 }
 
+/// Case N49: Flush of all namespaces, and of ones that do not exist.
 fn n49(case: &mut Case<'_>) -> Done {
     let (mut io, _admin) = Peer::io(case, 0)?;
     let cid = io.submit(Sqe::new(FLUSH).nsid(u32::MAX), &[]);
@@ -226,6 +234,7 @@ fn n49(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// Case N35: every opcode on both kinds of queues, with all fields 0.
 fn n35(case: &mut Case<'_>) -> Done {
     for is_admin in [true, false] {
         let (mut io, mut admin) = Peer::io(case, 0)?;

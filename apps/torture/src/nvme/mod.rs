@@ -1,4 +1,4 @@
-//! Hostile hosts of NVMe/TCP.
+//! Cases of hostile NVMe/TCP hosts.
 
 mod admin;
 mod connect;

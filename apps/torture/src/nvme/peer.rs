@@ -1,4 +1,4 @@
-//! A host's end of a connection, on which it may say anything (NVMe/TCP 1.1).
+//! A host's end of a connection, which can send any bytes (NVMe/TCP 1.1).
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -19,41 +19,43 @@ pub(super) const H2C_DATA: u8 = 0x06;
 pub(super) const C2H_DATA: u8 = 0x07;
 pub(super) const R2T: u8 = 0x09;
 
-/// Flags of a header.
+/// Flags of the common header.
 pub(super) const HDGST: u8 = 1 << 0;
 pub(super) const DDGST: u8 = 1 << 1;
 pub(super) const LAST: u8 = 1 << 2;
 const SUCCESS: u8 = 1 << 3;
 
-/// How long an ordinary answer may take.
+/// Longest wait for an ordinary answer.
 pub(super) const ANSWER: Duration = Duration::from_secs(5);
-/// How long it takes to be sure that there is none.
+/// How long without an answer counts as no answer.
 pub(super) const SILENCE: Duration = Duration::from_millis(300);
-/// A controller waits for its host to close, and closes then (TCP 3.6.1): 30 s at most.
+/// Longest wait for the end after C2HTermReq: a controller waits for its host to close, up to 30 s
+/// (TCP 3.6.1).
 const TERMINATION: Duration = Duration::from_secs(31);
-/// No PDU that a target sends here is longer.
+/// Longest PDU that is accepted from a target.
 const PDU_BYTES_MAX: usize = 32 << 20;
 
-/// See the module's description.
+/// A host's end of a connection.
 pub(super) struct Peer {
     pub(super) wire: Wire,
-    /// Of headers and of data, as they were agreed on.
+    /// Whether header and data digests were negotiated.
     pub(super) digests: [bool; 2],
     pub(super) cpda: u8,
     pub(super) maxh2c: u32,
-    /// From Connect.
+    /// The controller ID that Connect returned.
     pub(super) controller: u16,
     pub(super) wants_proof: bool,
     pub(super) is_admin: bool,
     next_cid: u16,
-    /// R2Ts that came.
+    /// R2Ts that were received and not answered.
     pub(super) asked: VecDeque<Asked>,
-    /// Data of the command that is waited for, and its dword 0.
+    /// Data of the last command,
     pub(super) data: Vec<u8>,
+    /// and dword 0 of its completion.
     pub(super) result: u32,
 }
 
-/// What an R2T asks for.
+/// The fields of an R2T.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Asked {
     pub(super) cid: u16,
@@ -62,13 +64,14 @@ pub(super) struct Asked {
     pub(super) length: u32,
 }
 
+/// The result of a wait for a PDU.
 pub(super) enum Heard {
     Pdu { head: Vec<u8>, data: Vec<u8> },
     Ended,
     Late,
 }
 
-/// What Connect says.
+/// The parameters of a Connect command.
 #[derive(Debug, Clone)]
 pub(super) struct Said {
     pub(super) queue: u16,
@@ -80,24 +83,26 @@ pub(super) struct Said {
     pub(super) host: Vec<u8>,
 }
 
-/// ICReq.
+/// An ICReq PDU with the digests of `digests` (bit 0: header, bit 1: data).
 pub(super) fn ic_req(digests: u8) -> Vec<u8> {
     let mut bytes = vec![0; 128];
     (bytes[0], bytes[2], bytes[4], bytes[11]) = (IC_REQ, 128, 128, digests);
     bytes
 }
 
+/// The little-endian 16-bit number at `at`; bytes beyond the end count as 0.
 pub(super) fn u16_at(bytes: &[u8], at: usize) -> u16 {
     let byte = |at: usize| bytes.get(at).copied().unwrap_or(0);
     u16::from_le_bytes([byte(at), byte(at + 1)])
 }
 
+/// The little-endian 32-bit number at `at`; bytes beyond the end count as 0.
 pub(super) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from(u16_at(bytes, at)) | u32::from(u16_at(bytes, at + 2)) << 16
 }
 
 impl Said {
-    /// What a host of this name says that wants queue `queue`.
+    /// A correct Connect of queue `queue` to `controller` (FFFFh for a new one).
     pub(super) fn of(case: &Case<'_>, queue: u16, controller: u16) -> Self {
         let place = case.site.nvme();
         Self {
@@ -111,6 +116,7 @@ impl Said {
         }
     }
 
+    /// The data of the Connect command.
     pub(super) fn data(&self) -> Vec<u8> {
         let mut data = vec![0; 1024];
         data[..16].copy_from_slice(&self.host_id);
@@ -122,6 +128,7 @@ impl Said {
         data
     }
 
+    /// The submission queue entry of the Connect command.
     pub(super) fn sqe(&self) -> Sqe {
         Sqe::fabrics(0x01)
             .in_capsule(1024)
@@ -132,7 +139,7 @@ impl Said {
 }
 
 impl Peer {
-    /// A connection on which nothing has been said.
+    /// Connects; nothing has been sent yet.
     pub(super) fn dial(case: &Case<'_>) -> Result<Self, Trouble> {
         Ok(Self {
             wire: Wire::dial(case)?,
@@ -149,7 +156,7 @@ impl Peer {
         })
     }
 
-    /// One on which ICReq was answered; digests are used if they were offered.
+    /// Connects and exchanges ICReq and ICResp, with the digests that the target accepts.
     pub(super) fn greet(case: &Case<'_>, digests: u8) -> Result<Self, Trouble> {
         let mut peer = Self::dial(case)?;
         peer.send(&ic_req(digests));
@@ -157,7 +164,7 @@ impl Peer {
         Ok(peer)
     }
 
-    /// Takes ICResp.
+    /// Receives ICResp.
     pub(super) fn greeted(&mut self) -> Result<(), Trouble> {
         match self.hear(ANSWER) {
             Heard::Pdu { head, .. } if head[0] == IC_RESP && head.len() >= 16 => {
@@ -169,14 +176,15 @@ impl Peer {
         }
     }
 
-    /// An admin queue with an enabled controller.
+    /// Connects an admin queue and enables its controller.
     pub(super) fn admin(case: &Case<'_>, digests: u8) -> Result<Self, Trouble> {
         Self::admin_of(case, digests, &Said::of(case, 0, 0xffff))
     }
 
+    /// As [`Peer::admin`], with the Connect of `said`.
     pub(super) fn admin_of(case: &Case<'_>, digests: u8, said: &Said) -> Result<Self, Trouble> {
         let mut peer = Self::greet(case, digests)?;
-        // Controllers of peers that have just gone may still be there.
+        // Controllers of peers that have just disconnected may still exist.
         for _ in 0..50 {
             match peer.connect(said) {
                 Seen::Served => break,
@@ -184,7 +192,7 @@ impl Peer {
                 seen => return Err(Trouble::Failed(format!("Connect: {seen}"))),
             }
         }
-        // CC: 64 byte entries of submission, 16 of completion, enabled.
+        // CC: submission queue entries of 64 bytes, completion queue entries of 16, enabled.
         let enable = Sqe::fabrics(0x00).dword(44, 0x14).dword(48, 0x0046_0001);
         match peer.ask(enable, &[]) {
             Seen::Served => Ok(peer),
@@ -192,13 +200,14 @@ impl Peer {
         }
     }
 
-    /// An I/O queue, and the admin queue that goes with it.
+    /// Connects an admin queue and an I/O queue. Returns the I/O queue first.
     pub(super) fn io(case: &Case<'_>, digests: u8) -> Result<(Self, Self), Trouble> {
         let admin = Self::admin(case, digests)?;
         let said = Said::of(case, 1, admin.controller);
         Ok((Self::io_of(case, digests, &said)?, admin))
     }
 
+    /// Connects an I/O queue with the Connect of `said`.
     pub(super) fn io_of(case: &Case<'_>, digests: u8, said: &Said) -> Result<Self, Trouble> {
         let mut io = Self::greet(case, digests)?;
         io.is_admin = false;
@@ -208,6 +217,7 @@ impl Peer {
         }
     }
 
+    /// Sends a Connect command. Returns the target's reaction.
     pub(super) fn connect(&mut self, said: &Said) -> Seen {
         let seen = self.ask(said.sqe(), &said.data());
         if seen == Seen::Served && said.queue == 0 {
@@ -217,12 +227,12 @@ impl Peer {
         seen
     }
 
-    /// Sends bytes; that they are not taken shows in what comes back.
+    /// Sends bytes. Returns whether all were sent; a failure shows in the next receive, too.
     pub(super) fn send(&mut self, bytes: &[u8]) -> bool {
         self.wire.send(bytes, ANSWER)
     }
 
-    /// The bytes of a PDU with everything in order; `fields` is the header from byte 8 on.
+    /// The bytes of a correct PDU; `fields` is the header from byte 8 on.
     pub(super) fn pdu(&self, kind: u8, flags: u8, fields: &[u8], data: &[u8]) -> Vec<u8> {
         let [header_digest, data_digests] = self.digests;
         let mut bytes = vec![kind, flags, 0, 0, 0, 0, 0, 0];
@@ -245,7 +255,7 @@ impl Peer {
         bytes
     }
 
-    /// Appends the digest of a header, where headers have digests.
+    /// Appends the header digest if it was negotiated.
     fn seal(&self, bytes: &mut Vec<u8>) {
         if self.digests[0] {
             let digest = data_digest(bytes);
@@ -253,18 +263,18 @@ impl Peer {
         }
     }
 
-    /// A command capsule.
+    /// A command capsule with `data` in it.
     pub(super) fn capsule(&self, sqe: &Sqe, data: &[u8]) -> Vec<u8> {
         self.pdu(CAPSULE, 0, &sqe.0, data)
     }
 
-    /// H2CData that answers an R2T, from an offset on.
+    /// H2CData for an R2T with `data` at `offset`; `last` sets LAST_PDU.
     pub(super) fn h2c(&self, asked: Asked, offset: u32, data: &[u8], last: bool) -> Vec<u8> {
         let length = u32::try_from(data.len()).unwrap_or(u32::MAX);
         self.pdu(H2C_DATA, if last { LAST } else { 0 }, &h2c_fields(asked, offset, length), data)
     }
 
-    /// Sends a command with an identifier of its own, which is answered.
+    /// Sends a command with a new identifier. Returns the identifier.
     pub(super) fn submit(&mut self, sqe: Sqe, data: &[u8]) -> u16 {
         self.next_cid = self.next_cid.wrapping_add(1) & 0x7fff;
         let cid = self.next_cid;
@@ -273,26 +283,27 @@ impl Peer {
         cid
     }
 
-    /// Sends a command and waits for its end.
+    /// Sends a command. Returns the target's reaction.
     pub(super) fn ask(&mut self, sqe: Sqe, data: &[u8]) -> Seen {
         let cid = self.submit(sqe, data);
         self.end_of(cid, ANSWER)
     }
 
-    /// As [`Peer::ask`], and whether the connection still lives.
+    /// As [`Peer::ask`], then checks that the connection lives.
     pub(super) fn try_out(&mut self, case: &Case<'_>, sqe: Sqe, data: &[u8]) -> Seen {
         let cid = self.submit(sqe, data);
         let seen = self.end_of(cid, ANSWER);
         self.alive(case, seen)
     }
 
-    /// Waits for the end of a command.
+    /// Waits for the completion of the command `cid`.
     pub(super) fn end_of(&mut self, cid: u16, time: Duration) -> Seen {
         self.data.clear();
         self.listen(cid, time, false)
     }
 
-    // Until the end of a command, or until data is asked for if that is waited for.
+    // Waits for the completion of a command, or with `until_asked` for an R2T (returned as
+    // `Stalled`).
     fn listen(&mut self, cid: u16, time: Duration, until_asked: bool) -> Seen {
         loop {
             if until_asked && !self.asked.is_empty() {
@@ -334,7 +345,7 @@ impl Peer {
         }
     }
 
-    /// Waits for whatever ends the connection.
+    /// Waits for the end of the connection or C2HTermReq.
     pub(super) fn end(&mut self, time: Duration) -> Seen {
         loop {
             match self.hear(time) {
@@ -346,7 +357,7 @@ impl Peer {
         }
     }
 
-    // What a target says that ends the connection; that it ends it, too.
+    // The reaction in a C2HTermReq, which the end of the connection must follow.
     fn terminated(&mut self, head: &[u8]) -> Seen {
         self.wire.finish();
         match self.wire.ends(TERMINATION) {
@@ -355,9 +366,9 @@ impl Peer {
         }
     }
 
-    /// The next R2T.
+    /// Waits for the R2T of the command `cid`.
     pub(super) fn asked(&mut self, cid: u16) -> Result<Asked, Trouble> {
-        // The end of the write has to wait for its data.
+        // The write must not end before its data.
         match self.listen(cid, ANSWER, true) {
             Seen::Stalled => {}
             seen => return Err(Trouble::Failed(format!("a write: {seen} before its data"))),
@@ -366,7 +377,8 @@ impl Peer {
         asked.ok_or_else(|| Trouble::Failed("data of a write is not asked for".to_owned()))
     }
 
-    /// Whether a connection on which this was seen still lives as it has to.
+    /// Checks by a command that the connection lives after the reaction `seen`. Returns `seen`, or
+    /// what is wrong.
     pub(super) fn alive(&mut self, case: &Case<'_>, seen: Seen) -> Seen {
         if !matches!(seen, Seen::Served | Seen::Status(_) | Seen::Stalled) {
             return seen;
@@ -388,7 +400,7 @@ impl Peer {
         }
     }
 
-    /// The next PDU.
+    /// Waits for the next PDU.
     pub(super) fn hear(&mut self, time: Duration) -> Heard {
         match self.wire.fill(8, time) {
             Filled::Enough => {}
@@ -414,7 +426,7 @@ impl Peer {
     }
 }
 
-/// Blocks that are read.
+/// A Read of `count` blocks from `first` on.
 pub(super) fn read(case: &Case<'_>, first: u64, count: u16) -> Sqe {
     let bytes = case.site.block_bytes * u32::from(count);
     let nsid = case.site.nvme().nsid;
@@ -432,12 +444,13 @@ pub(super) fn h2c_fields(asked: Asked, offset: u32, length: u32) -> Vec<u8> {
     fields
 }
 
-/// Puts another length into a PDU.
+/// Replaces PLEN.
 pub(super) fn put_length(pdu: &mut [u8], length: usize) {
     let length = u32::try_from(length).unwrap_or(u32::MAX);
     pdu[4..8].copy_from_slice(&length.to_le_bytes());
 }
 
+/// The lowest byte of a number.
 fn low(number: usize) -> u8 {
     number.to_le_bytes()[0]
 }

@@ -1,4 +1,4 @@
-//! Registers of a controller, all of them and in haste (NVM Express Base 3.1.4, 6.4, 6.6).
+//! Accesses to all properties, and fast changes of CC (NVM Express Base 3.1.4, 6.4, 6.6).
 
 use super::super::case::{Case, Row, Seen, Trouble, Want, row};
 use super::peer::{ANSWER, Peer, read};
@@ -19,6 +19,7 @@ const CC: u32 = 0x14;
 const ENABLED: u32 = 0x0046_0001;
 const SHUTDOWN: u32 = 1 << 14;
 
+/// Case N29: Property Get and Set at every offset; 1,000 resets; a shutdown during reads.
 fn n29(case: &mut Case<'_>) -> Done {
     every_offset(case)?;
     let mut admin = Peer::admin(case, 0)?;
@@ -34,14 +35,16 @@ fn n29(case: &mut Case<'_>) -> Done {
     shutdown(case)
 }
 
+/// A Property Set of 4 bytes.
 fn set(offset: u32, value: u32) -> Sqe {
     Sqe::fabrics(0x00).dword(44, offset).dword(48, value)
 }
 
+/// Property Get and Set at every offset, in both sizes.
 fn every_offset(case: &mut Case<'_>) -> Done {
     let mut admin = Peer::admin(case, 0)?;
     let step = if case.site.quick { 0x404 } else { 4 };
-    // The registers that there are, and further ones.
+    // All defined properties, and further offsets.
     let offsets = (0..0x78).step_by(4).chain((0x78..0xfffd).step_by(step));
     for offset in offsets {
         for wide in [0, 1] {
@@ -67,6 +70,7 @@ fn every_offset(case: &mut Case<'_>) -> Done {
     Ok(())
 }
 
+/// CC.SHN with 16 outstanding reads.
 fn shutdown(case: &mut Case<'_>) -> Done {
     let (mut io, mut admin) = Peer::io(case, 0)?;
     let most = 4096_u16.min(u16::try_from(case.site.block_count).unwrap_or(u16::MAX));
@@ -79,7 +83,7 @@ fn shutdown(case: &mut Case<'_>) -> Done {
     case.saw("CC.SHN", &seen);
     let seen = admin.ask(Sqe::fabrics(0x04).dword(44, 0x1c), &[]);
     case.saw("CSTS", &seen);
-    // They end, or their connection does.
+    // The reads end, or their connection does.
     let _either: Seen = io.end_of(16, ANSWER);
     Ok(())
 }

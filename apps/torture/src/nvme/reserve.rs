@@ -1,4 +1,4 @@
-//! Reservations by too many, with wrong keys, and taken from one another (NVM Express Base 7).
+//! Reservations by hundreds of hosts, with wrong keys, and preempted (NVM Express Base 7).
 
 use super::super::case::{Case, Row, Seen, Trouble, Want, may_write};
 use super::peer::{Peer, Said};
@@ -17,15 +17,16 @@ pub(super) const ROWS: &[Row] = &[
 
 const CONFLICT: Want = Status(0x083);
 const KEY: u64 = 0x1122_3344_5566_7788;
-/// Everybody may read, so that the neighbour can.
+/// The type Write Exclusive, which lets the neighbour read.
 const WRITE_EXCLUSIVE: u8 = 1;
 
-/// A host with both its queues.
+/// A host with an admin queue and an I/O queue.
 struct Host {
     io: Peer,
     _admin: Peer,
 }
 
+/// Connects a host with an identifier and a name that contain `number`.
 fn host(case: &Case<'_>, number: u16) -> Result<Host, Trouble> {
     let mut host_id = [0x5a; 16];
     host_id[..2].copy_from_slice(&number.to_be_bytes());
@@ -39,12 +40,14 @@ fn host(case: &Case<'_>, number: u16) -> Result<Host, Trouble> {
 }
 
 impl Host {
+    /// Sends a reservation command with bytes 40 and 41 and two keys, then checks that the
+    /// connection lives.
     fn ask(&mut self, case: &Case<'_>, opcode: u8, [ten, kind]: [u8; 2], keys: [u64; 2]) -> Seen {
         let mut data = Vec::new();
         for key in keys {
             data.extend_from_slice(&key.to_le_bytes());
         }
-        // Release has the current key alone.
+        // Release has only the current key.
         data.truncate(if opcode == RELEASE { 8 } else { 16 });
         let bytes = u32::try_from(data.len()).unwrap_or(0);
         let sqe = Sqe::new(opcode)
@@ -55,11 +58,13 @@ impl Host {
         self.io.try_out(case, sqe, &data)
     }
 
+    /// Registers the second of `keys`.
     fn register(&mut self, case: &Case<'_>, keys: [u64; 2]) -> Seen {
         self.ask(case, REGISTER, [0, 0], keys)
     }
 }
 
+/// Case N47: reservations of many hosts with right and wrong keys.
 fn n47(case: &mut Case<'_>) -> Done {
     let mut admin = Peer::admin(case, 0)?;
     let identify = Sqe::new(IDENTIFY).cdw(10, 1).moved(4096);
@@ -69,16 +74,17 @@ fn n47(case: &mut Case<'_>) -> Done {
         return Err(Trouble::NotOffered("the controller has no reservations".to_owned()));
     }
     let mut first = host(case, 1)?;
-    // Whatever an earlier run has left.
+    // Replaces a registration that an earlier run has left.
     first.ask(case, REGISTER, [1 << 3, 0], [0, KEY]);
     let result = tried(case, &mut first);
-    // Nobody is registered any more.
+    // Removes all registrants.
     first.ask(case, REGISTER, [1 << 3, 0], [0, KEY]);
     let seen = first.ask(case, RELEASE, [1, WRITE_EXCLUSIVE], [KEY, 0]);
     case.saw_as("all is cleared", &seen, &[Served]);
     result
 }
 
+/// The commands of case N47, with `first` registered.
 fn tried(case: &mut Case<'_>, first: &mut Host) -> Done {
     let seen = first.ask(case, ACQUIRE, [0, WRITE_EXCLUSIVE], [KEY + 1, 0]);
     case.saw_as("acquire with a wrong key", &seen, &[CONFLICT]);
@@ -86,7 +92,7 @@ fn tried(case: &mut Case<'_>, first: &mut Host) -> Done {
     case.saw_as("acquire of a kind that is none", &seen, &[AnyStatus]);
     let seen = first.ask(case, ACQUIRE, [7, WRITE_EXCLUSIVE], [KEY, 0]);
     case.saw_as("an action that is none", &seen, &[AnyStatus]);
-    // Persistence through power loss, on and off, in dword 10.
+    // CPTPL in dword 10: persistence through power loss on, off, and a reserved value.
     for persistence in [3_u8, 2, 1] {
         let mut data = KEY.to_le_bytes().to_vec();
         data.extend_from_slice(&KEY.to_le_bytes());

@@ -1,6 +1,6 @@
 //! Submission queue entries, field by field (NVM Express Base Specification 2.1, 4.1.1).
 
-/// See the module's description. The identifier is given when it is sent.
+/// A submission queue entry; its command identifier is set when it is sent.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sqe(pub(super) [u8; 64]);
 
@@ -21,43 +21,47 @@ pub(super) const EVENT_REQUEST: u8 = 0x0c;
 pub(super) const KEEP_ALIVE: u8 = 0x18;
 pub(super) const FABRICS: u8 = 0x7f;
 
-// Where dword 10 begins.
+// The offset of dword 10.
 const DWORD_10: usize = 40;
 
 impl Sqe {
-    /// Without data: SGLs in place of PRPs, and a transport descriptor of no bytes.
+    /// A command without data: PSDT for SGLs, and a transport SGL descriptor of 0 bytes.
     pub(super) fn new(opcode: u8) -> Self {
         let mut bytes = [0; 64];
         (bytes[0], bytes[1], bytes[39]) = (opcode, 0x40, 0x5a);
         Self(bytes)
     }
 
-    /// A Fabrics command by its type.
+    /// A Fabrics command of type `kind`.
     pub(super) fn fabrics(kind: u8) -> Self {
         Self::new(FABRICS).byte(4, kind)
     }
 
+    /// This entry with one byte replaced.
     pub(super) const fn byte(mut self, at: usize, value: u8) -> Self {
         self.0[at] = value;
         self
     }
 
+    /// This entry with the 16-bit number at `at` replaced.
     pub(super) fn word(mut self, at: usize, value: u16) -> Self {
         self.0[at..at + 2].copy_from_slice(&value.to_le_bytes());
         self
     }
 
+    /// This entry with the 32-bit number at `at` replaced.
     pub(super) fn dword(mut self, at: usize, value: u32) -> Self {
         self.0[at..at + 4].copy_from_slice(&value.to_le_bytes());
         self
     }
 
+    /// This entry with the 64-bit number at `at` replaced.
     pub(super) fn wide(mut self, at: usize, value: u64) -> Self {
         self.0[at..at + 8].copy_from_slice(&value.to_le_bytes());
         self
     }
 
-    /// Command dword 10 to 15.
+    /// This entry with a command dword from 10 to 15 replaced.
     pub(super) fn cdw(self, number: usize, value: u32) -> Self {
         self.dword(DWORD_10 + 4 * (number - 10), value)
     }
@@ -70,17 +74,17 @@ impl Sqe {
         self.word(2, cid)
     }
 
-    /// Data to be moved by PDUs of its own (type 5h, subtype Ah).
+    /// This entry with a descriptor of data in PDUs of its own (type 5h, subtype Ah).
     pub(super) fn moved(self, length: u32) -> Self {
         self.dword(32, length).byte(39, 0x5a)
     }
 
-    /// Data behind the entry (type 0h, subtype 1h).
+    /// This entry with a descriptor of in-capsule data (type 0h, subtype 1h).
     pub(super) fn in_capsule(self, length: u32) -> Self {
         self.dword(32, length).byte(39, 0x01)
     }
 
-    /// Blocks from `first` on, `count` of them less one.
+    /// This entry with SLBA `first` and NLB `count`, which is one less than the number of blocks.
     pub(super) fn blocks(self, first: u64, count: u16) -> Self {
         self.wide(DWORD_10, first).cdw(12, u32::from(count))
     }
