@@ -1,4 +1,4 @@
-//! Why there is no sweep.
+//! Errors of a sweep.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use experiment::machine::Busy;
 use super::file::FileError;
 use super::gate::GateError;
 
-/// Why there is no sweep.
+/// Why a sweep cannot run.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SweepError {
     #[error(transparent)]

@@ -1,4 +1,4 @@
-//! An experiment file: TOML into a checked experiment.
+//! Parses and checks an experiment file (TOML).
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ use document::{Bandwidth, delay};
 pub(crate) const AXES: [&str; 9] =
     ["engine", "local", "of", "rtt", "bandwidth", "policy", "prefetch", "link", "profile"];
 
-/// Why a file is no experiment.
+/// Why an experiment file is rejected.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FileError {
     #[error("{}: {source}; give an experiment file", path.display())]
@@ -27,60 +27,60 @@ pub(crate) enum FileError {
     Value { path: PathBuf, what: String },
 }
 
-/// What to run, how to read it, and under what.
+/// An experiment: a workload, its metric, and the conditions under which it runs.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sweep {
-    /// Of the order within blocks.
+    /// Seed of the order of runs within blocks.
     #[serde(default = "one")]
     pub seed: u64,
-    /// Blocks, in each of which everything runs once.
+    /// Blocks; in each of them every cell runs once.
     #[serde(default = "five")]
     pub repetitions: u32,
     #[serde(default = "ten_minutes")]
     timeout: String,
-    /// A run that lost more of its processor time to other guests of the machine is disturbed.
+    /// A run is disturbed if other guests of the host took a larger share of its processor time.
     #[serde(default = "five_percent")]
     stolen_max: String,
-    /// A run beside which other programs kept more of the processors busy is disturbed.
+    /// A run is disturbed if other programs kept a larger share of the processors busy.
     #[serde(default = "five_percent")]
     others_max: String,
-    /// Runs of a cell in one block at most, until one is undisturbed.
+    /// Most runs of a cell in one block, until one is undisturbed.
     #[serde(default = "three")]
     pub attempts: u32,
     /// Whether to run cells whose delay is shorter than a fault on this machine.
     #[serde(default)]
     pub allow_below_floor: bool,
-    /// What runs.
+    /// The program.
     pub workload: Workload,
-    /// What is read of it.
+    /// The figure of a run.
     #[serde(default)]
     pub metric: Metric,
-    /// Under what it runs.
+    /// The values of all axes.
     #[serde(default)]
     pub matrix: Matrix,
-    /// Where the requirement finder moves.
+    /// The settings of the requirement finder.
     #[serde(default)]
     pub find: Find,
 }
 
-/// The program, and what loads it if it is a server.
+/// The program, and its load if it is a server.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
-    /// What runs with part of its memory far away.
+    /// The command that runs with far memory.
     pub command: Vec<String>,
-    /// If the command is a server: what is run against it, without far memory.
+    /// If the command is a server: the command that loads it, without far memory.
     pub load: Option<Vec<String>>,
     /// Text that the server prints when it is ready.
     pub ready_text: Option<String>,
-    /// File that is there when it is.
+    /// File that exists when the server is ready.
     pub ready_path: Option<String>,
-    /// HOST:PORT that accepts connections then.
+    /// HOST:PORT that accepts connections when the server is ready.
     pub ready_tcp: Option<String>,
 }
 
-/// How performance is read. Without a pattern or pointer it is the wall time.
+/// How the figure of a run is read: without a pattern or pointer it is the wall time.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Metric {
@@ -88,26 +88,26 @@ pub struct Metric {
     pub pattern: Option<String>,
     /// Pointer (RFC 6901) to the figure in JSON on standard output.
     pub json: Option<String>,
-    /// Pointers to what is kept beside the figure.
+    /// Pointers to further numbers that are stored with the figure.
     #[serde(default)]
     pub further: Vec<String>,
     #[serde(default)]
     pub better: Better,
 }
 
-/// Which direction of a figure is good.
+/// Whether lower or higher figures are better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
-    /// Times.
+    /// Lower is better, as of times.
     #[default]
     Lower,
-    /// Rates.
+    /// Higher is better, as of rates.
     Higher,
 }
 
 impl Better {
-    /// As it is written in an experiment.
+    /// Its word in an experiment file.
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Lower => "lower",
@@ -116,7 +116,7 @@ impl Better {
     }
 }
 
-/// Values of each axis; everything is combined with everything.
+/// Values of each axis; every combination of values is a cell.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Matrix {
@@ -141,7 +141,7 @@ pub struct Matrix {
     profile: Vec<String>,
 }
 
-/// Where the requirement finder stands while it moves along one axis, and the steps it may take.
+/// The settings of all axes while the requirement finder moves along one, and the steps of each.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Find {
@@ -174,28 +174,33 @@ impl Default for Find {
     }
 }
 
+/// The default of `seed`.
 const fn one() -> u64 {
     1
 }
 
+/// The default of `attempts`.
 const fn three() -> u32 {
     3
 }
 
+/// The default of `repetitions`.
 const fn five() -> u32 {
     5
 }
 
+/// The default of `timeout`.
 fn ten_minutes() -> String {
     "600s".to_owned()
 }
 
+/// The default of `stolen_max` and `others_max`.
 fn five_percent() -> String {
     "5%".to_owned()
 }
 
 impl Matrix {
-    /// Values of an axis.
+    /// The values of an axis; empty if the experiment does not set it.
     pub(crate) fn axis(&self, name: &str) -> &[String] {
         match name {
             "engine" => &self.engine,
@@ -212,10 +217,10 @@ impl Matrix {
 }
 
 impl Sweep {
-    /// Reads and checks an experiment file; answers its text too.
+    /// Reads and checks an experiment file. Returns the experiment and the text of the file.
     ///
     /// # Errors
-    /// The first thing in it that cannot be, with its line where it has one.
+    /// When the file cannot be read, or a value is invalid; syntax errors have a line.
     pub(crate) fn read(path: &Path) -> Result<(Self, String), FileError> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| FileError::Unreadable { path: path.to_owned(), source })?;
@@ -223,7 +228,7 @@ impl Sweep {
         Ok((Self::of(&text, path)?, text))
     }
 
-    /// The same with the text at hand; errors name the file that it is from.
+    /// Parses and checks the `text` of an experiment file; errors name `path`.
     ///
     /// # Errors
     /// As [`Sweep::read`].
@@ -236,10 +241,10 @@ impl Sweep {
         })
     }
 
-    /// An experiment of this program's own.
+    /// Parses the text of an experiment that is part of this program.
     ///
     /// # Panics
-    /// When it is none.
+    /// When the text is no valid experiment.
     pub fn own(text: &str) -> Self {
         match Self::parse(text) {
             Ok(sweep) => sweep,
@@ -249,6 +254,7 @@ impl Sweep {
         }
     }
 
+    /// Parses and checks the text of an experiment file.
     fn parse(text: &str) -> Result<Self, Wrong> {
         let sweep: Self = toml_text::parse(text)
             .map_err(|toml_text::Wrong { line, message }| Wrong::Syntax { line, message })?;
@@ -256,6 +262,7 @@ impl Sweep {
         Ok(sweep)
     }
 
+    /// Checks everything but the values of axes.
     fn check(&self) -> Result<(), String> {
         let workload = &self.workload;
         if workload.command.is_empty() {
@@ -300,6 +307,7 @@ impl Sweep {
         self.check_values()
     }
 
+    /// Checks the values of all axes and the settings of the requirement finder.
     fn check_values(&self) -> Result<(), String> {
         for name in AXES {
             let values = self.matrix.axis(name);
@@ -330,23 +338,23 @@ impl Sweep {
         Ok(())
     }
 
-    /// The most that other programs may have kept busy, as it is written.
+    /// The text of `others_max`.
     pub(crate) fn others_max(&self) -> &str {
         &self.others_max
     }
 
-    /// The most that other guests may have taken, as it is written.
+    /// The text of `stolen_max`.
     pub(crate) fn stolen_max(&self) -> &str {
         &self.stolen_max
     }
 
-    /// A run that takes longer has failed.
+    /// The time limit of a run.
     pub(crate) fn timeout(&self) -> std::time::Duration {
         let timeout: Duration = self.timeout.parse().unwrap_or(Duration::from_ms(600_000));
         std::time::Duration::from_nanos(timeout.as_ns())
     }
 
-    /// What a run may be measured beside.
+    /// The noise up to which a run counts as undisturbed.
     pub(crate) fn tolerance(&self) -> Tolerance {
         let share =
             |text: &str| text.parse::<Fraction>().map_or(1.0, |share| f64::from(share.ppm()) / 1e6);
@@ -359,7 +367,7 @@ enum Wrong {
     Value(String),
 }
 
-// As `afar run` will read it.
+// Checks a value as `afar run` will parse it.
 fn check_value(axis: &str, value: &str) -> Result<(), String> {
     match axis {
         "engine" => value.parse::<EngineKind>().map(|_| ()).map_err(|error| error.to_string()),
@@ -377,14 +385,15 @@ fn check_value(axis: &str, value: &str) -> Result<(), String> {
     }
 }
 
-// The last line of the parser says what is wrong, those above where, which needs several lines.
+// The message about an invalid pattern: only the last line of the parser's message, which says what
+// is wrong.
 fn no_pattern(pattern: &str, error: &regex::Error) -> String {
     let text = error.to_string();
     let what = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
     format!("metric.pattern: {pattern:?} is no regular expression: {what}")
 }
 
-// A list that is there has values: without its key, there is no such axis.
+// Deserializes the values of an axis; an empty list is an error.
 fn values<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     let values = Vec::deserialize(deserializer)?;
     match values.is_empty() {

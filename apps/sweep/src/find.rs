@@ -1,17 +1,16 @@
 //! The requirement finder: how far can one axis go before the slowdown exceeds a bound?
 //!
-//! One axis moves at a time, the others stay where the experiment has them. Steps are ordered from
-//! generous to mean and slowdown is taken to grow along them, so the last good step is found by
-//! bisection. A step whose interval holds the bound is run again, up to three times as often; its
-//! intervals allow for having been looked at so often ([`Looks`]). The median of a step that is
-//! undecided then says where the search goes on. A step with an invalid run, one that was
-//! disturbed and one that is faster than the native program end the search of their axis: where
-//! the edge is, is unknown then.
+//! One axis moves at a time, the others stay at the experiment's values. Steps are ordered from
+//! generous to mean. The slowdown is assumed to grow along them, so bisection finds the last good
+//! step. A step whose interval holds the bound runs again, up to three times as often; intervals
+//! allow for repeated tests ([`Looks`]). If a step is still undecided, its median decides where the
+//! search goes on. A step with an invalid or disturbed run, or one that is faster than the native
+//! program, ends the search of its axis: the edge is unknown then.
 //!
-//! What the search has found is then confirmed: the last good step and the first bad one run
-//! again, beside the native program, in blocks of their own. If their medians do not lie on either
-//! side of the bound, the edge moves by a step and is confirmed anew. Confirmed is an edge whose
-//! sides lie there with their whole intervals.
+//! An edge is then confirmed: the last good step and the first bad one run again, beside the native
+//! program, in blocks of their own. If their medians do not lie on opposite sides of the bound, the
+//! edge moves by a step and is confirmed again. It is confirmed if their whole intervals lie on
+//! opposite sides.
 
 use std::fmt::Write as _;
 
@@ -22,35 +21,35 @@ use results::{Estimate, Finding, Standing, Verdict};
 use super::file::Sweep;
 use super::matrix::Cell;
 
-/// How many times the repetitions a step that is hard to decide may have.
+/// An undecided step may run this many times the experiment's repetitions.
 pub(crate) const PATIENCE: u32 = 3;
-/// How often an edge may move until it is given up.
+/// How often an edge is confirmed and moved at most.
 pub(crate) const MOVES: u32 = 4;
 /// The axes that are searched.
 pub(crate) const SEARCHED: [&str; 3] = ["rtt", "bandwidth", "local"];
 
-/// What a step came to.
+/// The result of a step.
 #[derive(Debug, Clone)]
 pub(crate) struct Step {
-    /// Nothing if it could not be run, or a run of it is invalid.
+    /// The slowdown; `None` if the step failed or is invalid.
     pub(crate) slowdown: Option<Estimate>,
-    /// Why nothing is concluded from it: it is neither good nor bad.
+    /// Why the step is invalid, and so neither good nor bad; `None` if it is valid.
     pub(crate) invalid: Option<String>,
 }
 
 impl Step {
-    /// What a finding comes to beside `bound`: no number is taken where none can be vouched for.
+    /// The result of a step from its finding, judged against `bound`.
     pub(crate) fn of(finding: &Finding, bound: f64) -> Self {
         let verdict = finding.verdict_beside(bound);
         let disturbed = || finding.first_disturbance.clone().unwrap_or_default();
         let invalid = finding.first_invalid.clone().or_else(|| {
             (verdict == Verdict::Disturbed).then(|| format!("disturbed: {}", disturbed()))
         });
-        // With some runs of a step invalid, the others are chance.
+        // If some runs are invalid, the others are no fair sample.
         Self { slowdown: finding.slowdown.filter(|_| invalid.is_none()), invalid }
     }
 
-    /// The step when no more runs come: nothing is concluded from one that is faster than native.
+    /// The final result, after the last run: a step that is faster than native becomes invalid.
     pub(crate) fn settled(self, bound: f64) -> Self {
         let verdict = self.slowdown.map(|slowdown| slowdown.verdict(bound));
         match verdict {
@@ -61,7 +60,7 @@ impl Step {
         }
     }
 
-    // Its whole interval is on that side; what could not be run is bad.
+    // Whether the whole interval is on one side of the bound; a failed step is beyond it.
     fn is_surely(&self, verdict: Verdict, bound: f64) -> bool {
         match self.slowdown {
             Some(slowdown) => slowdown.verdict(bound) == verdict,
@@ -69,6 +68,7 @@ impl Step {
         }
     }
 
+    /// Whether the median is within the bound.
     pub(crate) fn is_good(&self, bound: f64) -> bool {
         self.slowdown.is_some_and(|slowdown| slowdown.median <= bound)
     }
@@ -80,52 +80,53 @@ impl Step {
     }
 }
 
-/// What was found along one axis.
+/// The result of the search along one axis.
 #[derive(Debug)]
 pub(crate) struct Requirement {
     pub(crate) axis: &'static str,
-    /// The last good step and the first bad one, if there are such.
+    /// The last good step; `None` if no step is good.
     pub(crate) good: Option<(String, Step)>,
+    /// The first bad step; `None` if no step is bad.
     pub(crate) bad: Option<(String, Step)>,
     pub(crate) standing: Standing,
-    /// The step from which nothing could be concluded, and why: there is no edge then.
+    /// The invalid step that ended the search, and why it is invalid.
     pub(crate) invalid: Option<(String, String)>,
 }
 
 impl Requirement {
-    /// Nothing found yet.
+    /// A requirement without an edge.
     pub(crate) const fn new(axis: &'static str) -> Self {
         Self { axis, good: None, bad: None, standing: Standing::Unsteady, invalid: None }
     }
 
-    /// Nothing to be found, because of a step.
+    /// A requirement whose search an invalid step has ended.
     pub(crate) fn invalid(axis: &'static str, step: (String, String)) -> Self {
         Self { invalid: Some(step), ..Self::new(axis) }
     }
 }
 
-/// Where a search ends.
+/// The result of a bisection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Edge {
-    /// Before the step of this index, the first bad one.
+    /// The index of the first bad step.
     At(usize),
-    /// Nowhere: this step is invalid, and why.
+    /// The invalid step that ended the search, and why it is invalid.
     Invalid(String, String),
 }
 
-/// How sure an edge is whose medians lie on either side of the bound.
+/// Whether an edge is confirmed or undecided, by the intervals of its sides.
 pub(crate) fn standing(good: Option<&Step>, bad: Option<&Step>, bound: f64) -> Standing {
     let is_sure = good.is_none_or(|good| good.is_surely(Verdict::Within, bound))
         && bad.is_none_or(|bad| bad.is_surely(Verdict::Beyond, bound));
     if is_sure { Standing::Confirmed } else { Standing::Undecided }
 }
 
-/// When a step of so many `repetitions` is looked at.
+/// After which numbers of runs a step is tested.
 pub(crate) fn looks(repetitions: u32) -> Looks {
     Looks::new(repetitions as usize, (repetitions * PATIENCE) as usize)
 }
 
-/// Where the edge goes after its two sides have run again; nowhere if they confirm it.
+/// The new edge after its two sides have run again; `None` if it stays.
 pub(crate) fn moved(
     edge: usize,
     good: Option<&Step>,
@@ -150,7 +151,7 @@ pub(crate) fn steps<'a>(sweep: &'a Sweep, axis: &str) -> &'a [String] {
     }
 }
 
-/// The cell for one step of an axis.
+/// The cell of one step of an axis: all other axes have the finder's settings.
 pub(crate) fn cell(sweep: &Sweep, axis: &'static str, value: &str) -> Cell {
     let find = &sweep.find;
     let bases = [
@@ -165,8 +166,8 @@ pub(crate) fn cell(sweep: &Sweep, axis: &'static str, value: &str) -> Cell {
     Cell::far(settings.into())
 }
 
-/// Bisects: `run` answers what a step came to. The answer is the index of the first bad step, or
-/// the first step from which nothing can be concluded.
+/// Bisects `steps`; `run` runs one. Returns the index of the first bad step, or the first step
+/// that is invalid.
 ///
 /// # Errors
 /// Those of `run`.
@@ -192,7 +193,7 @@ pub(crate) fn search<E>(
     Ok(Edge::At(low))
 }
 
-/// What a program needs, in the manner of Table 3 of Gao et al.
+/// The requirements of a program as text, in the manner of Table 3 of Gao et al.
 pub(crate) fn text(
     sweep: &Sweep,
     (bound, of_bytes): (f64, Option<u64>),
@@ -246,6 +247,7 @@ pub(crate) fn text(
     out
 }
 
+/// The slowdown of a step as text.
 fn shown(step: &Step, bound: f64) -> String {
     match step.slowdown {
         Some(slowdown) => {

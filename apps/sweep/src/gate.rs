@@ -1,16 +1,16 @@
-//! `--fail-above`: whether every cell is within a slowdown, as an exit status.
+//! `--fail-above`: an exit status that says whether every cell is within a slowdown.
 //!
-//! A gate opens only for what is proven: each cell has its whole interval at or below the bound.
-//! What is above it with its whole interval closes the gate; what is neither closes it too, with a
-//! status of its own, because another try may decide it.
+//! The gate is open only if the whole interval of each cell is at or below the bound. A cell whose
+//! whole interval is above closes the gate. Any other cell closes it, too, with another status,
+//! because more runs may decide it.
 
 use console::{Class, Classed};
 use results::{CellKind, Finding, Verdict};
 
-/// Fewer runs have no interval (see `experiment::stats`), so nothing could be decided.
+/// The least repetitions: fewer runs have no interval (see `experiment::stats`).
 const RUNS_MIN: u32 = 5;
 
-/// Why there is no gate.
+/// Why `--fail-above` is rejected.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum GateError {
     #[error("--fail-above {0}: give a share above 0 with its sign, such as 5%")]
@@ -28,7 +28,7 @@ pub(crate) enum Closed {
          give them more local memory or a faster network, or raise the bound"
     )]
     Above { bound: String, count: usize, all: usize, first: String },
-    /// Cells of which runs do not tell on which side they are.
+    /// Cells that are undecided, disturbed, implausible or invalid.
     #[error(
         "--fail-above {bound}: {count} of {all} cells are not decided, the first at {first}; use a \
          quieter machine, or raise repetitions in the experiment"
@@ -45,23 +45,23 @@ impl Classed for Closed {
     }
 }
 
-/// The ratio that a share of slowdown is: 1.05 for `5%`.
+/// A share as a ratio of run times: 1.05 for `5%`; `None` if `text` is no share above 0.
 pub(crate) fn share(text: &str) -> Option<f64> {
     let share: Option<f64> = text.strip_suffix('%').and_then(|share| share.trim().parse().ok());
     share.filter(|share| share.is_finite() && *share > 0.0).map(|share| 1.0 + share / 100.0)
 }
 
-/// A bound that every cell is held to.
+/// A bound for every cell.
 #[derive(Debug, Clone)]
 pub(crate) struct Gate {
-    /// A ratio to the native run.
+    /// The largest slowdown, as a ratio to the native run.
     bound: f64,
-    /// As the user wrote it.
+    /// The bound as the user wrote it.
     text: String,
 }
 
 impl Gate {
-    /// The gate of an experiment with so many repetitions.
+    /// The gate with the bound `text` for an experiment with `repetitions`.
     ///
     /// # Errors
     /// When the bound is no share, or there are too few repetitions to decide anything.
@@ -73,7 +73,7 @@ impl Gate {
         Ok(Self { bound, text: text.to_owned() })
     }
 
-    /// Why what was found does not pass; nothing if every cell with far memory is within the bound.
+    /// Why the gate is closed; `None` if every cell with far memory is within the bound.
     pub(crate) fn closed(&self, findings: &[Finding]) -> Option<Closed> {
         let far: Vec<&Finding> =
             findings.iter().filter(|finding| finding.kind == CellKind::Far).collect();
@@ -92,6 +92,7 @@ impl Gate {
         Some(Closed::Undecided { bound, count: open.len(), all, first })
     }
 
+    /// A cell with its slowdown and verdict, as text.
     fn told(&self, finding: &Finding) -> String {
         let settings = finding.settings.iter().map(|(axis, value)| format!("{axis}={value}"));
         let settings = settings.collect::<Vec<_>>().join(" ");

@@ -1,4 +1,4 @@
-//! The records of a sweep.
+//! Builds the records of a sweep.
 
 use experiment::journal::Header;
 use results::{Finding, Findings, Native, Requirements, Side, Standing};
@@ -6,7 +6,7 @@ use results::{Finding, Findings, Native, Requirements, Side, Standing};
 use super::file::Sweep;
 use super::find::{Requirement, Step};
 
-/// Everything that the tables say, cell by cell.
+/// The record of all findings.
 pub(crate) fn findings(
     header: &Header,
     sweep: &Sweep,
@@ -24,8 +24,8 @@ pub(crate) fn findings(
     }
 }
 
-/// What a program needs to be slowed down by no more than `bound`, a ratio, where shares of local
-/// memory are of so many bytes.
+/// The record of requirements for a slowdown of at most `bound` (a ratio); `of_bytes` is the memory
+/// that shares of local memory are shares of.
 pub(crate) fn requirements(
     header: &Header,
     sweep: &Sweep,
@@ -54,6 +54,7 @@ pub(crate) fn requirements(
     }
 }
 
+/// The record of one requirement.
 fn requirement(found: &Requirement) -> results::Requirement {
     let side = |side: &Option<(String, Step)>| {
         let (value, step) = side.as_ref()?;

@@ -1,4 +1,4 @@
-//! `afar sweep`: a matrix of runs, what it shows, and the requirement finder.
+//! `afar sweep`: a matrix of runs, its findings, and the requirement finder.
 //!
 //! ```text
 //! file ─► matrix ─► trial ─► journal ─► machines ─► findings ─► table, results::Findings
@@ -59,14 +59,14 @@ use sweeping::{Stopped, Sweeping};
 /// Runs `afar sweep`.
 ///
 /// # Errors
-/// When the experiment cannot be, or its results cannot be kept. Runs that fail are results.
+/// When the experiment is invalid, or results cannot be written. A failed run is a result.
 pub fn sweep(flags: &SweepFlags) -> Result<ExitCode, Failure> {
     let (sweep, text) = Sweep::read(&flags.experiment).map_err(SweepError::from)?;
     let bound = flags.find.as_deref().map(bound).transpose()?;
     let gate = flags.fail_above.as_deref().map(|text| Gate::new(text, sweep.repetitions));
     let gate = gate.transpose().map_err(SweepError::from)?;
     let mut cells = matrix::cells(&sweep);
-    // Where there are none, and in a search, it would say nothing.
+    // The cell without huge pages is of no use in a search, or on a machine without huge pages.
     let has_huge_pages = bound.is_none() && sys::huge::may_be();
     cells.retain(|cell| cell.kind != Kind::Small || has_huge_pages);
     if bound.is_none() && cells.iter().all(|cell| cell.kind != Kind::Far) {
@@ -110,12 +110,12 @@ pub fn sweep(flags: &SweepFlags) -> Result<ExitCode, Failure> {
     answered(how, (&header, &sweep), &cells, rows, answer)
 }
 
-/// What a search has found, as text and as JSON; nothing of a matrix, whose runs say it.
+/// The result of a search as text and as JSON; `None` for a matrix, whose result follows from rows.
 type Answer = Option<[String; 2]>;
-/// The runs there are; no answer if the user wanted to stop.
+/// All runs, and the answer; `None` if the user has interrupted the sweep.
 type Ran = (Vec<Row>, Option<Answer>);
 
-/// Runs on this machine, which nobody else may measure on meanwhile.
+/// Runs the sweep on this machine, and keeps other measurements off it meanwhile.
 fn here(
     flags: &SweepFlags,
     (directory, header): (&Path, &Header),
@@ -150,7 +150,7 @@ fn here(
     };
     match done {
         Ok(found) => {
-            // Beside the runs, for whoever is given the directory.
+            // A copy in the directory of the sweep.
             if let Some([_, record]) = &found {
                 Output::open(&directory.join(results::REQUIREMENTS_FILE))?.write(record)?;
             }
@@ -161,7 +161,7 @@ fn here(
     }
 }
 
-/// A search makes as many runs as it needs.
+/// The progress display; the number of runs of a search is not known.
 fn shown(journal: &Journal<Row>, sweep: &Sweep, cells: &[Cell], is_search: bool) -> Progress {
     let runs = cells.len() * sweep.repetitions as usize;
     let mut progress = match is_search {
@@ -173,7 +173,7 @@ fn shown(journal: &Journal<Row>, sweep: &Sweep, cells: &[Cell], is_search: bool)
     progress
 }
 
-/// Has an engine run them.
+/// Runs the sweep on other machines, through an engine such as Dask.
 fn elsewhere(
     flags: &SweepFlags,
     (directory, header): (&Path, &Header),
@@ -191,7 +191,7 @@ fn elsewhere(
     Ok((journal.rows, is_whole.then_some(None)))
 }
 
-/// Before the first run: none could have a figure. Later, runs may be there already.
+/// Checks before the first run that the programs of the experiment exist.
 fn check_programs(flags: &SweepFlags, sweep: &Sweep) -> Result<(), SweepError> {
     programs::missing(sweep).map_or(Ok(()), |(key, name)| {
         let (path, name) = (flags.experiment.clone(), name.to_owned());
@@ -199,7 +199,8 @@ fn check_programs(flags: &SweepFlags, sweep: &Sweep) -> Result<(), SweepError> {
     })
 }
 
-/// A search compares every run with every other.
+/// Checks that all runs of a search are from machines of this one's class, because it compares
+/// them.
 fn check_machines(directory: &Path, rows: &[Row], own: &str) -> Result<(), SweepError> {
     let mut classes = rows.iter().filter_map(|row| row.host_class.as_deref());
     let other = classes.find(|class| *class != own).map(str::to_owned);
@@ -209,14 +210,14 @@ fn check_machines(directory: &Path, rows: &[Row], own: &str) -> Result<(), Sweep
     })
 }
 
-// Where JSON and CSV go, if they are wanted.
+// The outputs for JSON and CSV; `None` if not requested.
 fn outputs(flags: &SweepFlags) -> Result<[Option<Output>; 2], Failure> {
     let outputs = [&flags.json, &flags.csv].map(|path| Output::wanted(path.as_deref()));
     let [json, csv] = outputs;
     Ok([json?, csv?])
 }
 
-// Prints the answer of a search, or that of the matrix, and says how the runs ended.
+// Prints the result of a search or a matrix. Returns the exit status.
 fn answered(
     ([json, csv], gate): ([Option<Output>; 2], Option<&Gate>),
     (header, sweep): (&Header, &Sweep),
@@ -224,7 +225,7 @@ fn answered(
     mut rows: Vec<Row>,
     answer: Answer,
 ) -> Result<ExitCode, Failure> {
-    // The same words whoever ran what first.
+    // Sorted, so that the output does not depend on the order of runs.
     rows.sort_by(|one, other| (one.block, &one.cell).cmp(&(other.block, &other.cell)));
     let rows = &rows;
     let groups = machines::groups(sweep, cells, rows, &class(&header.host));
@@ -242,7 +243,8 @@ fn answered(
     ended(rows, gate.and_then(|gate| gate.closed(&findings)))
 }
 
-// What is slower for sure is so whatever the other runs came to; what is not decided comes last.
+// The exit status: a cell above the bound comes first, then invalid and failed runs, then undecided
+// cells.
 fn ended(rows: &[Row], closed: Option<Closed>) -> Result<ExitCode, Failure> {
     if let Some(above @ Closed::Above { .. }) = closed {
         return Err(above.into());
@@ -255,32 +257,34 @@ fn ended(rows: &[Row], closed: Option<Closed>) -> Result<ExitCode, Failure> {
     closed.map_or(Ok(ExitCode::SUCCESS), |open| Err(open.into()))
 }
 
-/// What the runs in the directory of a sweep say, as `afar sweep --json` has it: every cell that
-/// has run, those that only --find has tried as well.
+/// The findings of a sweep's directory, as of `afar sweep --json`: every cell that has run,
+/// including those that only --find has run.
 ///
 /// # Errors
-/// A sentence, when the directory is not that of a sweep.
+/// When the directory is not that of a sweep; the error is a sentence.
 pub fn findings_of(directory: &Path) -> Result<Findings, String> {
     let (header, sweep, rows) = read(directory).map_err(|error| error.to_string())?;
     Ok(findings(&header, &sweep, &rows))
 }
 
-/// How far the sweep in a directory has come, and what its runs say so far.
+/// The progress and the findings so far of a sweep's directory.
 ///
 /// # Errors
-/// A sentence, when the directory is not that of a sweep.
+/// When the directory is not that of a sweep; the error is a sentence.
 pub fn state_of(directory: &Path) -> Result<SweepState, String> {
     let (header, sweep, rows) = read(directory).map_err(|error| error.to_string())?;
     let progress = progress::progress(&header, &sweep, &rows);
     Ok(SweepState { progress, findings: Some(findings(&header, &sweep, &rows)) })
 }
 
+/// Reads the header, the experiment and all runs of a sweep's directory.
 fn read(directory: &Path) -> Result<(Header, Sweep, Vec<Row>), SweepError> {
     let (header, rows) = journal::read::<Row>(directory)?;
     let sweep = Sweep::of(&header.experiment, &directory.join(journal::HEADER))?;
     Ok((header, sweep, rows))
 }
 
+/// The findings of every cell that has run.
 fn findings(header: &Header, sweep: &Sweep, rows: &[Row]) -> Findings {
     let mut cells = matrix::cells(sweep);
     for row in rows {
@@ -294,19 +298,22 @@ fn findings(header: &Header, sweep: &Sweep, rows: &[Row]) -> Findings {
     json::findings(header, sweep, native, findings)
 }
 
+/// Opens or creates the journal in a sweep's directory.
 fn open(directory: &Path, header: &Header) -> Result<Journal<Row>, SweepError> {
     Ok(Journal::open(directory, header)?)
 }
 
+/// The value of `--find` as a ratio of run times.
 fn bound(text: &str) -> Result<f64, SweepError> {
     gate::share(text).ok_or_else(|| SweepError::Bound(text.to_owned()))
 }
 
-// `experiment.toml` keeps its results in `experiment.sweep`.
+// The default directory of results: `experiment.sweep` for `experiment.toml`.
 fn beside(experiment: &Path) -> PathBuf {
     experiment.with_extension("sweep")
 }
 
+/// The header of the journal of a new sweep.
 fn header(sweep: &Sweep, experiment: String, cells: &[Cell]) -> Header {
     Header {
         schema: SWEEP_SCHEMA.to_owned(),
@@ -321,14 +328,14 @@ fn header(sweep: &Sweep, experiment: String, cells: &[Cell]) -> Header {
     }
 }
 
-// The files that decide a run beside the experiment, as comments of it.
+// Comments for the experiment's text that mark the contents of its profile files.
 fn marks(sweep: &Sweep) -> String {
     let profiles = sweep.matrix.axis("profile").iter();
     let mark = |path: &String| journal::mark(Path::new(path)).unwrap_or_default();
     profiles.map(|path| format!("\n# {path:?} has the bytes of {}\n", mark(path))).collect()
 }
 
-// What else the machine did, if that is worth a line.
+// A note on disturbed and repeated runs; `None` if there are none.
 fn disturbed(rows: &[Row]) -> Option<String> {
     let repeated = rows.iter().filter(|row| row.repeated_count > 0).count();
     let first = rows.iter().find_map(|row| row.disturbed.as_ref());

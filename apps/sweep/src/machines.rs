@@ -1,4 +1,4 @@
-//! Runs by the class of the machine that ran them: nothing is averaged over several.
+//! Groups runs by the class of their machine: no figure is averaged over several classes.
 
 use results::{Finding, Native};
 
@@ -7,17 +7,18 @@ use super::matrix::Cell;
 use super::row::Row;
 use super::table::{self, MACHINE};
 
-/// What runs on machines of one class say.
+/// The findings of machines of one class.
 #[derive(Debug)]
 pub(crate) struct Group {
-    /// The class, if it is not that of the machine that began the sweep, or there are several.
+    /// The class, if output must name it: if it is not that of the machine that began the sweep, or
+    /// if there are several.
     pub(crate) told: Option<String>,
     pub(crate) native: Option<Native>,
     pub(crate) findings: Vec<Finding>,
 }
 
-/// The findings of each class of machines, in order of their names. `own` is the class of the
-/// machine that began the sweep.
+/// The findings of each class of machines, sorted by name. `own` is the class of the machine that
+/// began the sweep.
 pub(crate) fn groups(sweep: &Sweep, cells: &[Cell], rows: &[Row], own: &str) -> Vec<Group> {
     let mut classes: Vec<Option<&str>> = rows.iter().map(|row| row.host_class.as_deref()).collect();
     classes.sort_unstable();
@@ -40,7 +41,7 @@ pub(crate) fn groups(sweep: &Sweep, cells: &[Cell], rows: &[Row], own: &str) -> 
     classes.iter().map(group).collect()
 }
 
-/// A table for each class.
+/// The tables of all classes as text.
 pub(crate) fn text(groups: &[Group]) -> String {
     let one = |group: &Group| {
         let head = group.told.as_ref().map(|class| format!("machines of the class {class}\n"));
@@ -49,7 +50,7 @@ pub(crate) fn text(groups: &[Group]) -> String {
     groups.iter().map(one).collect::<Vec<_>>().join("\n")
 }
 
-/// The findings of all, and the program's own figure where there is one.
+/// All findings, and the native figure if there is only one class.
 pub(crate) fn together(mut groups: Vec<Group>) -> (Option<Native>, Vec<Finding>) {
     let native = if groups.len() == 1 { groups[0].native.take() } else { None };
     (native, groups.into_iter().flat_map(|group| group.findings).collect())

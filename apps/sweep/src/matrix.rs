@@ -1,4 +1,4 @@
-//! Which runs an experiment consists of, and in which order.
+//! The cells of an experiment.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use results::CellKind as Kind;
 
 use super::file::{AXES, Sweep};
 
-/// Something that is run once in every block.
+/// A combination of values, which runs once in every block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cell {
-    /// Native, under an engine without far memory, or with far memory.
+    /// Native, native without huge pages, under an engine with all memory local, or far.
     pub kind: Kind,
-    /// Axis and value, in the order in which tables show the axes.
+    /// Pairs of axis and value, in the order of tables.
     pub settings: Vec<(&'static str, String)>,
 }
 
@@ -20,19 +20,20 @@ pub struct Cell {
 const ENGINE: &str = "arena";
 
 impl Cell {
-    /// What slowdowns are measured against.
+    /// The native program, the base of slowdowns.
     pub const NATIVE: Self = Self { kind: Kind::Native, settings: Vec::new() };
     /// The native program without transparent huge pages.
     pub(crate) const SMALL: Self = Self { kind: Kind::Small, settings: Vec::new() };
 
-    /// What an engine costs by itself; the default one if it has no name.
+    /// The program under an engine with all memory local and no delay; `None` is the default
+    /// engine.
     pub fn zero(engine: Option<&str>) -> Self {
         let settings = engine.map(|engine| ("engine", engine.to_owned())).into_iter();
         Self::of(Kind::Zero, settings.collect())
     }
 
-    /// A run with far memory; a share of local memory is one of the most that is used, unless
-    /// `of` says something else.
+    /// The program with far memory. A share of local memory is a share of the peak, unless `of`
+    /// is set.
     pub fn far(mut settings: Vec<(&'static str, String)>) -> Self {
         if let Some(at) = settings.iter().position(|(axis, _)| *axis == "local")
             && settings.iter().all(|(axis, _)| *axis != "of")
@@ -42,7 +43,7 @@ impl Cell {
         Self::of(Kind::Far, settings)
     }
 
-    /// Whether less is local than all of what `of` says.
+    /// Whether local memory is a share below 100 %.
     pub(crate) fn is_share(&self) -> bool {
         let is_it = |(axis, value): &(&str, String)| {
             *axis == "local" && value.parse().is_ok_and(LocalSize::is_share)
@@ -50,8 +51,7 @@ impl Cell {
         self.settings.iter().any(is_it)
     }
 
-    // The same run is the same cell, whether the default engine was named or not, or what a size is
-    // a share of.
+    // A normalised cell: leaves out the default engine, and `of` if local memory is no share.
     fn of(kind: Kind, mut settings: Vec<(&'static str, String)>) -> Self {
         let is_part = |(axis, value): &(&str, String)| {
             *axis == "local" && matches!(value.parse(), Ok(LocalSize::Fraction(_)))
@@ -75,20 +75,20 @@ impl Cell {
         matches!(self.kind, Kind::Zero | Kind::Far)
     }
 
-    /// Its engine.
+    /// The engine, named or default.
     pub fn engine(&self) -> &str {
         let named = self.settings.iter().find(|(axis, _)| *axis == "engine");
         named.map_or(ENGINE, |(_, engine)| engine)
     }
 
-    /// Every setting of the run, the engine of one with far memory included.
+    /// All settings, with the engine of cells under afar.
     pub fn all_settings(&self) -> BTreeMap<String, String> {
         let named = self.settings.iter().map(|(axis, value)| ((*axis).to_owned(), value.clone()));
         let engine = ("engine".to_owned(), self.engine().to_owned());
         named.chain(self.is_under_afar().then_some(engine)).collect()
     }
 
-    /// The name it has in files: `native`, `small`, `zero` and its engine, or its settings.
+    /// Its name in files: `native`, `small`, `zero` and its engine, or its settings.
     pub fn name(&self) -> String {
         let kind = match self.kind {
             Kind::Native => "native",
@@ -101,7 +101,7 @@ impl Cell {
         words.chain(settings).collect::<Vec<_>>().join(" ")
     }
 
-    /// The cell of a name; nothing if it is none.
+    /// The cell with that name in files; `None` if there is no such cell.
     pub fn named(name: &str) -> Option<Self> {
         let (kind, settings) = match name.split_once(' ').unwrap_or((name, "")) {
             ("native", rest) => (Kind::Native, rest),
@@ -118,13 +118,13 @@ impl Cell {
         Some(Self::of(kind, settings.collect::<Option<_>>()?))
     }
 
-    /// Flags of `afar run`, for a program that used `peak` at most, where a share is of that.
+    /// The flags of `afar run`. `peak`: the memory that a share is a share of, if it is needed.
     pub(crate) fn flags(&self, peak: Option<Bytes>) -> Vec<String> {
         let mut flags = Vec::new();
         for (axis, value) in &self.settings {
             match (*axis, peak) {
                 ("of", _) if !self.is_share() => {}
-                // It is the memory of all processes, so it is shared by them.
+                // The peak is that of all processes, so they share one budget.
                 ("of", Some(peak)) => {
                     let bytes = peak.get().to_string();
                     flags.extend(["--of", &bytes, "--budget", "tree"].map(str::to_owned));
@@ -136,17 +136,18 @@ impl Cell {
     }
 }
 
-/// What the kernel decides where it swaps.
+/// Axes that only the arena engine has; under the swap engine the kernel decides.
 const ARENA_ONLY: [&str; 2] = ["policy", "prefetch"];
 
-// A combination without what its engine does not have.
+// A combination without the axes that its engine does not have.
 fn possible(settings: Vec<(&'static str, String)>) -> Vec<(&'static str, String)> {
     let swaps = settings.iter().any(|(axis, value)| (*axis, value.as_str()) == ("engine", "swap"));
     let has = |axis: &str| !(swaps && ARENA_ONLY.contains(&axis));
     settings.into_iter().filter(|(axis, _)| has(axis)).collect()
 }
 
-/// The baselines, one for each engine beside the native ones, and every combination of values.
+/// All cells: native, native without huge pages, all memory local under each engine, and every
+/// combination of values.
 pub(crate) fn cells(sweep: &Sweep) -> Vec<Cell> {
     let mut combinations = vec![Vec::new()];
     for axis in AXES {

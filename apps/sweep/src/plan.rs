@@ -1,4 +1,4 @@
-//! `--dry-run`: what a sweep would run, with every setting resolved, and how long that may take.
+//! `--dry-run`: the runs of a sweep with all settings, and how long they may take.
 
 use super::file::Sweep;
 use super::find;
@@ -6,7 +6,7 @@ use super::matrix::Cell;
 use super::row::Row;
 use super::time::{clock, mean_s};
 
-/// The plan of a matrix, given the runs that are there already.
+/// The plan of a matrix as text; `rows` are runs that are done.
 pub(crate) fn matrix(sweep: &Sweep, cells: &[Cell], rows: &[Row]) -> String {
     let runs = cells.len() * sweep.repetitions as usize;
     let names: String = cells.iter().map(|cell| format!("  {}\n", cell.name())).collect();
@@ -22,8 +22,8 @@ pub(crate) fn matrix(sweep: &Sweep, cells: &[Cell], rows: &[Row]) -> String {
     )
 }
 
-/// The plan of a search: it bisects each axis, then runs both sides of each edge anew, beside the
-/// native program.
+/// The plan of a search as text: it bisects each axis, then runs both sides of each edge again,
+/// beside the native program.
 pub(crate) fn search(sweep: &Sweep, bound: &str, rows: &[Row]) -> String {
     let mut out = format!("search for a slowdown of at most {bound} along three axes\n");
     let (mut least, mut most) = (0_u32, 0_u32);
@@ -31,7 +31,7 @@ pub(crate) fn search(sweep: &Sweep, bound: &str, rows: &[Row]) -> String {
         let steps = find::steps(sweep, axis);
         let tried = usize::BITS - steps.len().leading_zeros();
         out += &format!("  {axis}: {} (at most {tried} of them)\n", steps.join(", "));
-        // A step beside a native run; native, both sides, and a run that says the peak.
+        // At least: each step, and in confirmation native, both sides and a run for the peak.
         least += sweep.repetitions * (tried.saturating_sub(1) + 3);
         most += sweep.repetitions * find::PATIENCE * (2 * tried + 4 * find::MOVES);
     }
@@ -45,7 +45,7 @@ pub(crate) fn search(sweep: &Sweep, bound: &str, rows: &[Row]) -> String {
     out + &settings(sweep) + &time(sweep, rows, left.map(|runs| runs.max(0.0)))
 }
 
-// With quotes where a shell needs them.
+// A command line with quotes where a shell needs them.
 fn as_typed(words: &[String]) -> String {
     let is_plain = |word: &str| !word.is_empty() && !word.contains(char::is_whitespace);
     let words = words.iter();
@@ -53,6 +53,7 @@ fn as_typed(words: &[String]) -> String {
     quoted.collect::<Vec<_>>().join(" ")
 }
 
+/// The workload, the metric and the limits of a run, as text.
 fn settings(sweep: &Sweep) -> String {
     let workload = &sweep.workload;
     let load = workload.load.as_ref().map(|load| format!("load: {}\n", as_typed(load)));
@@ -72,13 +73,13 @@ fn settings(sweep: &Sweep) -> String {
     )
 }
 
-/// How long that many runs take: the fewest and the most there may be.
+/// The expected time of `least` runs and the longest time of `most` runs, as text.
 fn time(sweep: &Sweep, rows: &[Row], [least, most]: [f64; 2]) -> String {
     let expected = match mean_s(rows) {
         Some(mean) => format!("about {}", clock(mean * least)),
         None => "unknown until the first run has ended".to_owned(),
     };
-    // If every run is repeated.
+    // The longest time if every run is repeated.
     let limit = clock(sweep.timeout().as_secs_f64() * most * f64::from(sweep.attempts));
     format!("time left: {expected}, at most {limit}\n")
 }

@@ -1,4 +1,4 @@
-//! Single runs of a sweep whose directory is there: what engines have machines do.
+//! Single runs (points) of a sweep's directory, which an engine has machines execute.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -16,7 +16,7 @@ use super::trial::{Trials, clear_scratch};
 use super::trouble::NotKept;
 use super::whole::{in_block, is_settled};
 
-/// Every run of a matrix, in the order in which they run.
+/// All runs of a matrix, in order.
 pub(crate) fn plan(header: &Header, sweep: &Sweep, cells: &[Cell]) -> Vec<Point> {
     let of_block = |block: u32| {
         let order = in_block(cells.len(), (sweep.seed, block), |index| (&cells[index], &[]));
@@ -28,11 +28,11 @@ pub(crate) fn plan(header: &Header, sweep: &Sweep, cells: &[Cell]) -> Vec<Point>
     (0..sweep.repetitions).flat_map(of_block).collect()
 }
 
-/// Measures points that nobody has measured yet, one after another, block by block.
+/// Runs the points of `flags` that have no result yet, one after another, block by block.
 ///
 /// # Errors
-/// When somebody else measures on this machine, a point waits for one that is not there, there is
-/// no such point, or its result cannot be kept. A run without a figure is a result.
+/// When another program measures on this machine, a point waits for one that has not run, a point
+/// does not exist, or its result cannot be written. A run without a figure is a result.
 pub fn points(flags: &PointFlags) -> Result<ExitCode, Failure> {
     let directory = &flags.directory;
     let mut journal = Journal::<Row>::join(directory).map_err(SweepError::from)?;
@@ -69,7 +69,7 @@ pub fn points(flags: &PointFlags) -> Result<ExitCode, Failure> {
     waiting.map_or(Ok(ExitCode::SUCCESS), |cell| Err(SweepError::Waits(cell).into()))
 }
 
-/// Cells by block.
+/// The cells of the points of `flags`, by block.
 fn chosen(flags: &PointFlags) -> Result<BTreeMap<u32, Vec<Cell>>, SweepError> {
     let planned = journal::points(&flags.directory)?;
     let mut blocks = BTreeMap::<u32, Vec<Cell>>::new();

@@ -1,10 +1,11 @@
-//! Whether the programs that an experiment names are on this machine.
+//! Checks that the programs of an experiment are on this machine.
 
 use std::path::Path;
 
 use super::file::Sweep;
 
-/// The first program that is not there: the key that names it, and its name.
+/// The first program that is missing, as its key in the experiment and its name; `None` if all
+/// exist.
 pub(crate) fn missing(sweep: &Sweep) -> Option<(&'static str, &str)> {
     let workload = &sweep.workload;
     let load = workload.load.as_ref().and_then(|words| words.first());
@@ -14,8 +15,8 @@ pub(crate) fn missing(sweep: &Sweep) -> Option<(&'static str, &str)> {
     named.find(|(_, name)| !is_there(name))
 }
 
-// Whether a program of this name can be started. afar itself always can; whether a name with a
-// placeholder can, nobody knows before the run.
+// Whether a program exists. True for `afar`, which is this program, and for names with
+// placeholders, which are only known in a run.
 fn is_there(name: &str) -> bool {
     if name == "afar" || name.contains('{') {
         return true;

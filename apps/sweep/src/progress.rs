@@ -1,4 +1,4 @@
-//! How far the sweep of a directory has come, for whoever watches it.
+//! The progress of a sweep's directory, for live views.
 
 use experiment::journal::Header;
 use results::CellKind as Kind;
@@ -8,10 +8,10 @@ use super::file::{Metric, Sweep};
 use super::matrix::Cell;
 use super::row::Row;
 
-/// How far the sweep has come.
+/// The progress of a sweep, in total and by cell.
 pub(crate) fn progress(header: &Header, sweep: &Sweep, rows: &[Row]) -> Progress {
     let is_far = |name: &String| Cell::named(name).is_some_and(|cell| cell.kind == Kind::Far);
-    // A search runs other cells, and as many of them as it needs.
+    // A search runs other cells, and an unknown number of them.
     let is_matrix = header.cells.iter().any(is_far)
         && rows.iter().all(|row| row.block < sweep.repetitions && header.cells.contains(&row.cell));
     let runs_of = is_matrix.then_some(u64::from(sweep.repetitions));
@@ -30,6 +30,7 @@ pub(crate) fn progress(header: &Header, sweep: &Sweep, rows: &[Row]) -> Progress
     }
 }
 
+/// The name of the figure.
 fn metric(metric: &Metric) -> String {
     metric
         .pattern
@@ -38,6 +39,7 @@ fn metric(metric: &Metric) -> String {
         .map_or_else(|| "seconds".to_owned(), Clone::clone)
 }
 
+/// The progress of one cell.
 fn cell(name: &str, runs_of: Option<u64>, rows: &[Row]) -> CellProgress {
     let mut cell = CellProgress::new(name, runs_of);
     for row in rows.iter().filter(|row| row.cell == name) {

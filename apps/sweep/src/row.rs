@@ -1,4 +1,4 @@
-//! One run of a sweep, as its journal keeps it.
+//! The journal's record of a run.
 
 use experiment::Measured;
 use experiment::journal::Keyed;
@@ -58,12 +58,12 @@ pub struct Row {
 }
 
 impl Row {
-    /// Why it has no figure, if it has none.
+    /// Why the run has no figure; `None` if it has one.
     pub fn trouble(&self) -> Option<&str> {
         self.failure.as_deref().or(self.invalid.as_deref())
     }
 
-    /// Nothing is concluded from the run: its numbers go, so that nobody can use them.
+    /// This run as an invalid one: drops its figures.
     pub fn invalidated(self, why: String) -> Self {
         let Self { block, cell, started_unix_ns, unmanaged_bytes, .. } = self;
         let invalid = Some(why);

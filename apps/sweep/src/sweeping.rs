@@ -1,4 +1,4 @@
-//! Runs on this machine, one after another: those of a matrix, or those of a search.
+//! Runs a matrix or a search on this machine, one run after another.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use super::trouble::NotKept;
 use super::whole::{in_block, waits};
 use super::{json, table};
 
-/// Why the runs did not come to their end.
+/// Why a sweep has ended early.
 pub(crate) enum Stopped {
     Interrupted,
     Failure(Failure),
@@ -30,22 +30,23 @@ impl From<NotKept> for Stopped {
     }
 }
 
-/// Blocks of one confirmation: more than there are repetitions.
+/// Block numbers reserved for one confirmation: more than it has repetitions.
 pub(super) const CONFIRMING: u32 = 100_000;
 
-/// See the module's description.
+/// A sweep that runs on this machine.
 pub(crate) struct Sweeping<'a> {
     pub(crate) trials: Trials<'a>,
     pub(crate) header: &'a Header,
     pub(crate) journal: Journal<Row>,
-    /// When a step of the search is looked at.
+    /// After which numbers of runs a step of the search is tested.
     pub(crate) looks: Looks,
     pub(crate) progress: Progress,
-    /// Why the last run of a cell had no figure, so that nobody reads that twice.
+    /// Why the last run of each cell had no figure, so that the message is printed once.
     pub(crate) told: HashMap<String, String>,
 }
 
 impl Sweeping<'_> {
+    /// Runs all cells in all blocks.
     pub(crate) fn matrix(&mut self, cells: &[Cell]) -> Result<Option<[String; 2]>, Stopped> {
         let sweep = self.trials.sweep;
         for block in 0..sweep.repetitions {
@@ -56,7 +57,7 @@ impl Sweeping<'_> {
         Ok(None)
     }
 
-    // What was found, as text and as JSON.
+    // Searches all axes. Returns the requirements as text and as JSON.
     pub(crate) fn find(&mut self, bound: f64) -> Result<Option<[String; 2]>, Stopped> {
         let sweep = self.trials.sweep;
         let mut found = Vec::new();
@@ -73,7 +74,7 @@ impl Sweeping<'_> {
         Ok(Some([text, results::write(&record)]))
     }
 
-    // Runs both sides of an edge again, and moves it until they lie on both sides of the bound.
+    // Runs both sides of an edge again, and moves it until they lie on opposite sides of the bound.
     pub(super) fn confirm(
         &mut self,
         (number, axis): (u32, &'static str),
@@ -85,7 +86,7 @@ impl Sweeping<'_> {
         let mut edge = edge;
         let mut found = Requirement::new(axis);
         for turn in 0..find::MOVES {
-            // Those of the search come before.
+            // The blocks of the search come before those of confirmations.
             let first = CONFIRMING * (1 + number * find::MOVES + turn);
             let good = edge.checked_sub(1).map(|index| &steps[index]);
             let sides: Vec<&String> = good.into_iter().chain(steps.get(edge)).collect();
@@ -143,7 +144,7 @@ impl Sweeping<'_> {
         Ok(())
     }
 
-    // Runs a step until it can be told on which side of the bound it is.
+    // Runs a step beside the native program until it is decided, or has run most often.
     pub(super) fn step(
         &mut self,
         axis: &'static str,
@@ -166,7 +167,7 @@ impl Sweeping<'_> {
         Ok(self.judge(&cell, 0..CONFIRMING, bound).settled(bound))
     }
 
-    // By the runs of these blocks.
+    // The result of a cell from its runs in `blocks`.
     pub(super) fn judge(
         &self,
         cell: &Cell,
@@ -180,11 +181,13 @@ impl Sweeping<'_> {
         find::Step::of(&table::finding(cell, &rows, better, estimate), bound)
     }
 
+    // The order of cells in a block, as indexes.
     fn in_block(&self, cells: &[Cell], block: u32) -> Vec<usize> {
         let at = |index: usize| (&cells[index], self.journal.rows.as_slice());
         in_block(cells.len(), (self.trials.sweep.seed, block), at)
     }
 
+    // Runs a cell in a block, unless the journal has that run, and shows progress and errors.
     fn once(&mut self, cell: &Cell, block: u32) -> Result<(), Stopped> {
         let (name, number) = (cell.name(), block + 1);
         let before = self.journal.rows.len();

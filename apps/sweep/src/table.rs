@@ -1,4 +1,4 @@
-//! Slowdowns against each axis, for people and as CSV.
+//! Computes findings, and prints slowdowns against each axis as text and CSV.
 
 use std::fmt::Write as _;
 
@@ -12,10 +12,10 @@ use super::matrix::Cell;
 use super::row::Row;
 use results::validity::ALLOWED;
 
-/// What a finding has among its settings where it is not clear from elsewhere.
+/// The key of the machine's class in a finding's settings, if there are several classes.
 pub(crate) const MACHINE: &str = "machine";
 
-/// How many times slower `value` is than `native`.
+/// The slowdown of a figure against the native one.
 pub fn slowdown(value: f64, native: f64, better: Better) -> f64 {
     match better {
         Better::Lower => value / native,
@@ -23,12 +23,12 @@ pub fn slowdown(value: f64, native: f64, better: Better) -> f64 {
     }
 }
 
-/// What all runs of the cells say.
+/// The findings of all cells.
 pub(crate) fn findings(cells: &[Cell], rows: &[Row], better: Better) -> Vec<Finding> {
     cells.iter().map(|cell| finding(cell, rows, better, stats::estimate)).collect()
 }
 
-/// The program's own figure.
+/// The native figure from undisturbed runs; `None` if there are none.
 pub(crate) fn native(rows: &[Row], metric: &Metric) -> Option<Native> {
     let name = Cell::NATIVE.name();
     let valid = |row: &&Row| row.cell == name && row.disturbed.is_none();
@@ -41,7 +41,7 @@ pub(crate) fn native(rows: &[Row], metric: &Metric) -> Option<Native> {
     })
 }
 
-/// What the runs of one cell say, with their interval by `estimate`.
+/// The finding of one cell, with its interval by `estimate`.
 pub(crate) fn finding(
     cell: &Cell,
     rows: &[Row],
@@ -100,8 +100,8 @@ fn ratios(mine: &[&Row], rows: &[Row], beside: &str, better: Better) -> Ratios {
     ratios
 }
 
-/// The native figure, then one table for each axis that has several values, and for each
-/// combination of the others.
+/// The findings as text: the native figure, then a table for each axis with several values and
+/// each combination of the other axes.
 pub(crate) fn text(native: Option<&Native>, findings: &[Finding]) -> String {
     let mut out = native.map_or_else(|| "native: no figure\n".to_owned(), native_line);
     for finding in findings.iter().filter(|finding| finding.kind == Kind::Small) {
@@ -159,7 +159,7 @@ of the same block with all memory local and no delay. native without huge pages:
 arena engine has pages of 4 KiB; what that costs by itself.
 ";
 
-/// What shares of local memory are shares of: a line for each answer.
+/// Lines that say what shares of local memory are shares of.
 fn shares(far: &[&Finding]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let is_one = far.iter().all(|finding| finding.value("engine") == far[0].value("engine"));
@@ -179,12 +179,14 @@ fn shares(far: &[&Finding]) -> Vec<String> {
     lines
 }
 
+/// The line about the native figure.
 fn native_line(native: &Native) -> String {
     let Native { figure, metric, higher_is_better } = native;
     let better = if *higher_is_better { ", more is better" } else { "" };
     format!("native: {} {metric}  n={}{better}\n", figure.text(4), figure.count)
 }
 
+/// The settings of a finding except those of the axes `without`, as text.
 fn rest(finding: &Finding, without: &[&str]) -> String {
     let axes = AXES.into_iter().filter(|axis| !without.contains(axis));
     let settings = axes.filter_map(|axis| Some((axis, finding.settings.get(axis)?)));
@@ -193,6 +195,7 @@ fn rest(finding: &Finding, without: &[&str]) -> String {
     settings.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
 }
 
+/// The word for a verdict in tables.
 const fn word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Beyond => "slower",
@@ -201,6 +204,7 @@ const fn word(verdict: Verdict) -> &'static str {
     }
 }
 
+/// The line about a finding: slowdown, verdict and counts.
 fn row(finding: &Finding) -> String {
     let mut out = match finding.slowdown {
         Some(slowdown) => {
@@ -239,7 +243,7 @@ fn row(finding: &Finding) -> String {
     out
 }
 
-/// One line for each cell, with everything in it.
+/// The findings as CSV, a line for each cell.
 pub(crate) fn csv(findings: &[Finding]) -> String {
     let mut out = String::from("cell");
     for axis in AXES {

@@ -1,4 +1,4 @@
-//! One run of the workload, from start to figure.
+//! Runs the workload once and reads its figure.
 
 use std::fs::{self, File};
 use std::net::{TcpListener, TcpStream};
@@ -23,27 +23,27 @@ use results::validity;
 
 const SIGKILL: i32 = 9;
 const LOOK: Duration = Duration::from_millis(10);
-/// How long a run whose time is over may take to end before it is killed.
+/// How long a run that is being stopped may take to end before it is killed.
 const LAST_GRACE: Duration = Duration::from_secs(1);
-/// How long a server may take to end when asked to.
+/// How long a server may take to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(10);
-/// Names of private directories begin so; the process and a number follow.
+/// The prefix of names of private directories; process id and a number follow.
 const SCRATCH: &str = "afar-sweep-";
 const TAIL_CHARS: usize = 200;
 
-/// What every run needs.
+/// The settings of all runs of a sweep.
 pub struct Trials<'a> {
     /// The experiment.
     pub sweep: &'a Sweep,
-    /// Whether runs count of which much stayed local.
+    /// Whether runs with much unmanaged memory count.
     pub allow_unmanaged: bool,
-    /// This program.
+    /// The path of this program.
     pub afar: PathBuf,
-    /// Where Ctrl-C arrives.
+    /// Signals such as Ctrl-C.
     pub signals: &'a Signals,
 }
 
-/// A private directory that goes away with the run.
+/// A private directory of a run, removed on drop.
 struct Scratch(PathBuf);
 
 impl Drop for Scratch {
@@ -52,7 +52,7 @@ impl Drop for Scratch {
     }
 }
 
-/// A process with its group, which ends when this is dropped.
+/// A process and its process group, which are ended on drop.
 struct Started {
     child: Child,
     out: PathBuf,
@@ -63,13 +63,13 @@ impl Drop for Started {
     fn drop(&mut self) {
         let is_running = |child: &mut Child| matches!(child.try_wait(), Ok(None));
         if is_running(&mut self.child) {
-            // All of it, also what its program has started; afar leaves nothing behind then.
+            // The whole group, so that afar can clean up.
             let _gone = sys::process::kill_group(self.child.id(), SIGTERM);
             let until = Instant::now() + LAST_GRACE;
             while is_running(&mut self.child) && Instant::now() < until {
                 std::thread::sleep(LOOK);
             }
-            // Afar's program dies with it.
+            // The program dies with afar.
             let _gone = self.child.kill();
         }
         let _gone = sys::process::kill_group(self.child.id(), SIGKILL);
@@ -78,12 +78,12 @@ impl Drop for Started {
 }
 
 impl Trials<'_> {
-    /// Runs a cell in a block until the machine is left alone for a run, or as often as it is
-    /// worth, and keeps the least disturbed run; if the journal has one already, nothing runs. Its
-    /// runs say what shares are of. Answers why the new run has no figure, if it has none.
+    /// Runs a cell in a block until a run is undisturbed or attempts run out, and adds the least
+    /// disturbed one to the journal; does nothing if the journal has that run. The journal's rows
+    /// say what shares are of. Returns why the new run has no figure; `None` if it has one.
     ///
     /// # Errors
-    /// When the user wants to stop, or the run cannot be kept.
+    /// When the user has interrupted the sweep, or the journal cannot be written.
     pub fn keep(
         &self,
         cell: &Cell,
@@ -104,6 +104,7 @@ impl Trials<'_> {
         Ok(trouble)
     }
 
+    /// Runs a cell once.
     fn once(&self, cell: &Cell, block: u32, rows: &[Row]) -> Result<Row, NotKept> {
         let started_unix_ns = sys::clock::unix_ns();
         let before = Reading::now();
@@ -122,6 +123,8 @@ impl Trials<'_> {
         Ok(row)
     }
 
+    /// Runs the workload, and its load if it has one. Returns the figure; stores afar's facts in
+    /// `row`.
     fn measure(&self, (cell, peak): (&Cell, Option<Bytes>), row: &mut Row) -> Result<f64, Trouble> {
         let scratch = scratch().map_err(failed("make a directory"))?;
         let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
@@ -134,7 +137,7 @@ impl Trials<'_> {
             };
             words.iter().map(fill).collect()
         };
-        // Afar itself is this one, whatever is on PATH.
+        // `afar` is this program, whatever is on PATH.
         let command = |text: &[String]| {
             let mut command = words(text);
             if command[0] == "afar" {
@@ -151,7 +154,7 @@ impl Trials<'_> {
             let (status, elapsed) = self.finish(&mut program, begin, deadline)?;
             let said = facts(&record, row)?;
             good(status, &program)?;
-            // Afar's own start is not the program's.
+            // The record's time leaves out afar's own start.
             let elapsed = judged(cell, said)?.unwrap_or(elapsed);
             row.further = further(&self.sweep.metric, &program);
             return figure(&self.sweep.metric, &program, elapsed);
@@ -179,6 +182,7 @@ impl Trials<'_> {
         Ok(figure)
     }
 
+    /// The command line of the program in a cell: `command`, or `afar run` with it.
     fn placed(
         &self,
         (cell, peak): (&Cell, Option<Bytes>),
@@ -203,6 +207,7 @@ impl Trials<'_> {
         flags.chain(["--".to_owned()]).chain(command).collect()
     }
 
+    /// Waits until the server is ready, by its output, a file or a port.
     fn wait_until_ready(
         &self,
         program: &mut Started,
@@ -230,7 +235,7 @@ impl Trials<'_> {
         }
     }
 
-    // Until it ends, the deadline, or the user's wish to stop.
+    // Waits for the end of a process. Returns its status and how long it took since `begin`.
     fn finish(
         &self,
         started: &mut Started,
@@ -262,6 +267,7 @@ impl Trials<'_> {
     }
 }
 
+/// Creates a private directory.
 fn scratch() -> std::io::Result<Scratch> {
     let number = sys::clock::monotonic_ns();
     let path = std::env::temp_dir().join(format!("{SCRATCH}{}-{number}", std::process::id()));
@@ -269,7 +275,7 @@ fn scratch() -> std::io::Result<Scratch> {
     Ok(Scratch(path))
 }
 
-/// Removes what sweeps that were killed have left: directories of processes that are gone.
+/// Removes private directories of sweeps that were killed, whose processes do not exist any more.
 pub fn clear_scratch() {
     let Ok(entries) = fs::read_dir(std::env::temp_dir()) else {
         return;
@@ -279,16 +285,18 @@ pub fn clear_scratch() {
         let owner = name.strip_prefix(SCRATCH).and_then(|rest| rest.split_once('-'));
         let owner = owner.and_then(|(pid, _)| pid.parse::<u32>().ok());
         if owner.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
-            // Another user's stays.
+            // Fails for directories of other users.
             let _refused = fs::remove_dir_all(entry.path());
         }
     }
 }
 
+/// Turns an I/O error during `what` into a failure of the run.
 fn failed(what: &'static str) -> impl Fn(std::io::Error) -> Trouble {
     move |error| Trouble::Failed(format!("{what}: {error}"))
 }
 
+/// Starts a command with its output in files `name`.out and `name`.err.
 fn start(
     command: &[String],
     directory: &Path,
@@ -309,15 +317,17 @@ fn start(
     Ok(Started { child, out, err })
 }
 
+/// Checks that a process has succeeded.
 fn good(status: ExitStatus, started: &Started) -> Result<(), Trouble> {
     if status.success() { Ok(()) } else { Err(ended(status, started)) }
 }
 
+/// The failure of a process that has ended with `status`.
 fn ended(status: ExitStatus, started: &Started) -> Trouble {
     Trouble::Failed(format!("{status}: {}", said(started)))
 }
 
-// The end of what it printed, on one line.
+// The end of a process' output, on one line.
 fn said(started: &Started) -> String {
     let all = read(&started.out) + " " + &read(&started.err);
     let text = all.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -326,10 +336,12 @@ fn said(started: &Started) -> String {
     if end.is_empty() { "it printed nothing".to_owned() } else { end }
 }
 
+/// The text of a file; empty if it cannot be read.
 fn read(path: &Path) -> String {
     String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
 }
 
+/// The figure of a run by its metric: from its output, or the wall time.
 fn figure(metric: &Metric, started: &Started, elapsed: Duration) -> Result<f64, Trouble> {
     let found = if let Some(pattern) = &metric.pattern {
         let regex = regex::Regex::new(pattern).expect("it was checked when it was read");
@@ -346,6 +358,7 @@ fn figure(metric: &Metric, started: &Started, elapsed: Duration) -> Result<f64, 
     found.ok_or_else(|| Trouble::Failed(no_figure(metric, &said(started))))
 }
 
+/// The message that the output has no figure.
 fn no_figure(metric: &Metric, said: &str) -> String {
     let how = match (&metric.pattern, &metric.json) {
         (Some(pattern), _) => format!(" that metric.pattern {pattern:?} finds"),
@@ -355,18 +368,19 @@ fn no_figure(metric: &Metric, said: &str) -> String {
     format!("it printed no figure above 0{how}: {said}")
 }
 
+/// The further numbers of a metric.
 fn further(metric: &Metric, started: &Started) -> Vec<Option<f64>> {
     pointed(&read(&started.out), &metric.further)
 }
 
-// Numbers in JSON.
+// The numbers at pointers into JSON; `None` where there is no number.
 fn pointed(text: &str, pointers: &[impl AsRef<str>]) -> Vec<Option<f64>> {
     let value: Option<serde_json::Value> = serde_json::from_str(text).ok();
     let number = |pointer: &str| value.as_ref()?.pointer(pointer)?.as_f64();
     pointers.iter().map(|pointer| number(pointer.as_ref())).collect()
 }
 
-// Nobody knows of a run without a record whether its memory was far away.
+// Checks that a run under afar has a record; without one it is invalid.
 fn judged(cell: &Cell, said: Option<Duration>) -> Result<Option<Duration>, Trouble> {
     if said.is_none() && cell.is_under_afar() {
         let why = "afar has not judged the run: the program did not end when it was asked to, or \
@@ -376,7 +390,8 @@ fn judged(cell: &Cell, said: Option<Duration>) -> Result<Option<Duration>, Troub
     Ok(said)
 }
 
-// What afar says of the run, if it has said anything; answers how long the program ran.
+// Stores the facts of afar's record in `row`. Returns how long the program ran; `None` without a
+// record.
 fn facts(record: &Path, row: &mut Row) -> Result<Option<Duration>, Trouble> {
     let Ok(run) = Run::<RunResults>::from_json(&read(record)) else { return Ok(None) };
     let coverage = &run.results.coverage;

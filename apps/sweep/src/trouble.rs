@@ -1,24 +1,24 @@
-//! How a run ended that did not end well, and why one is not kept.
+//! Errors of a single run.
 
 use experiment::journal::JournalError;
 
-/// How a run ended, if it did not end well.
+/// Why a run has no figure.
 #[derive(Debug)]
 pub(crate) enum Trouble {
-    /// The user wants to stop.
+    /// The user has interrupted the sweep.
     Interrupted,
-    /// Something that is said of this run; the others go on.
+    /// The run failed, with the reason; others go on.
     Failed(String),
-    /// Nothing is concluded from this run, and why; the others go on.
+    /// The run is invalid, with the reason; others go on.
     Invalid(String),
 }
 
-/// Why a run is not in its journal.
+/// Why a run was not added to the journal.
 #[derive(Debug)]
 pub enum NotKept {
-    /// The user wants to stop.
+    /// The user has interrupted the sweep.
     Interrupted,
-    /// It cannot be written there.
+    /// The journal cannot be written.
     Journal(JournalError),
 }
 

@@ -1,9 +1,9 @@
-//! What a share of local memory is a share of.
+//! The amount of memory that a share of local memory is a share of.
 //!
-//! By default that is the most memory that the program had at a time in its first run with all
-//! memory local, under the engine of the cell: a fixed amount, and the same in every run of the
-//! sweep, because the journal has that run before the first one that needs it. It is the memory of
-//! all of the program's processes, so they share the local memory, too.
+//! By default this is the peak memory of the program's first run with all memory local, under the
+//! cell's engine: a fixed amount, and the same in every run of the sweep, because that run comes
+//! before the first one that needs it. It is the memory of all processes of the program, so they
+//! share the local memory, too.
 
 use measure::{Bytes, LocalSize, ShareOf};
 use results::CellKind as Kind;
@@ -12,19 +12,19 @@ use super::matrix::Cell;
 use super::row::Row;
 use super::trouble::Trouble;
 
-/// What to do where the amount is not known.
+/// The remedy in a message that the peak is not known.
 const REMEDY: &str = "mend that, or give local memory as a size such as 64MiB, or say of what it \
                       is a share: of = \"512MiB\", or of = \"live\" for what is in use at each \
                       moment";
 
-/// Whether a cell cannot run yet, because the run that says what its share is of comes first.
+/// Whether a cell cannot run yet, because the run that shows the peak has not ended.
 pub fn waits(cell: &Cell, rows: &[Row]) -> bool {
     needs_peak(cell) && peak(cell, rows).is_none()
 }
 
-/// The order in which the cells of a block run: shuffled, but runs that say what shares are of come
-/// before those that need them, where there are none yet. `at` finds a cell and the runs of its
-/// program by index.
+/// The order of the `count` cells of a block, as indexes: shuffled, but if a cell waits for the
+/// peak, runs with all memory local come first. `at` returns a cell and its program's runs by
+/// index.
 pub fn in_block<'a>(
     count: usize,
     (seed, block): (u64, u32),
@@ -35,29 +35,29 @@ pub fn in_block<'a>(
         let (cell, rows) = at(index);
         waits(cell, rows)
     };
-    // Stable: else the order stays shuffled.
+    // A stable sort keeps the rest of the order shuffled.
     if order.iter().any(is_waiting) {
         order.sort_by_key(|&index| at(index).0.kind != Kind::Zero);
     }
     order
 }
 
-/// What the share of a cell's local memory is a share of; nothing where it is a size.
+/// What the local memory of a cell is a share of; `None` if it is a size.
 pub(crate) fn of(cell: &Cell) -> Option<ShareOf> {
     let value = |name: &str| {
         let named = cell.settings.iter().find(|(axis, _)| *axis == name);
         named.map(|(_, value)| value.as_str())
     };
     let LocalSize::Fraction(_) = value("local")?.parse().ok()? else { return None };
-    // A sweep of an afar that knew nothing else.
+    // Cells without `of` are from an older afar, which only knew live shares.
     Some(value("of").map_or(ShareOf::Live, |of| of.parse().unwrap_or(ShareOf::Live)))
 }
 
-/// The most that the program of a cell used, for the flags of its run; nothing if they do not
-/// need it.
+/// The peak memory of the cell's program, for the flags of its run; `None` if they do not need
+/// it.
 ///
 /// # Errors
-/// When it is needed and not known: never is another amount taken in its place.
+/// When the peak is needed and not known.
 pub(crate) fn of_run(cell: &Cell, rows: &[Row]) -> Result<Option<Bytes>, Trouble> {
     if !needs_peak(cell) {
         return Ok(None);
@@ -83,16 +83,19 @@ pub(crate) fn of_run(cell: &Cell, rows: &[Row]) -> Result<Option<Bytes>, Trouble
     })
 }
 
+/// Whether the cell's local memory is a share of the peak.
 fn needs_peak(cell: &Cell) -> bool {
     cell.is_share() && of(cell) == Some(ShareOf::Peak)
 }
 
-/// The most memory in the first run of its engine with all memory local, if there is such a run.
+/// The peak memory of the first run with all memory local under the cell's engine; `None` without
+/// such a run.
 fn peak(cell: &Cell, rows: &[Row]) -> Option<Bytes> {
     first(cell, rows)?.managed_peak_bytes.map(Bytes::new)
 }
 
-/// The first in the order of blocks: whichever machine ends its own before.
+/// The run with all memory local that has a figure and the lowest block, not the one that ended
+/// first.
 fn first<'a>(cell: &Cell, rows: &'a [Row]) -> Option<&'a Row> {
     let zero = cell.zero_of().name();
     let has_told =
@@ -100,12 +103,11 @@ fn first<'a>(cell: &Cell, rows: &'a [Row]) -> Option<&'a Row> {
     rows.iter().filter(has_told).min_by_key(|row| row.block)
 }
 
-/// Whether no run that is still to come can change what the share of a cell's run in a block is
-/// of. Where blocks run one after another none can.
+/// Whether the peak for a cell's run in `block` is final: no later run can have a lower block.
 pub(crate) fn is_settled(cell: &Cell, block: u32, rows: &[Row]) -> bool {
     let zero = cell.zero_of().name();
     let has_run = |block| rows.iter().any(|row| row.block == block && row.cell == zero);
-    // Where none has told it, the run fails after that of its own block has.
+    // Without a peak the run fails, once all blocks up to its own have been tried.
     let end = first(cell, rows).map_or(block + 1, |row| row.block);
     !needs_peak(cell) || (0..end).all(has_run)
 }
