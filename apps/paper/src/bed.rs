@@ -1,6 +1,6 @@
-//! What figures are measured on: an emulated drive, how much of it, and the ways to it.
+//! The test bed of figures: an emulated drive, its scale, and the ways to it.
 //!
-//! The drive is in this process, and behind a target of its own, which is reached over NVMe/TCP and
+//! The drive is opened in this process, and again in a target, which is reached over NVMe/TCP and
 //! iSCSI (`target`, `way`). A figure loads it over each way in turn.
 
 use backend::{BackendUri, Claim};
@@ -15,21 +15,22 @@ use super::target::ServeChild;
 use super::way::{PerWay, Way, in_turn};
 use crate::flags::Options;
 
-/// See the module's description.
+/// An emulated drive and the settings of loads on it.
 pub(super) struct Bed {
     pub(super) session: Session,
     drive: Drive,
-    /// Of the drive.
+    /// The URI of the emulated share of the drive.
     pub(super) uri: String,
     share: Fraction,
-    /// What this machine can serve, if that was looked at.
+    /// How much this machine can serve; `None` if the user set the scale.
     served: Option<Served>,
     /// Processors of this machine.
     pub(super) processors: usize,
-    /// Threads of a load, and requests under way in each that keep the drive busy.
+    /// Threads of a load,
     pub(super) jobs: u16,
+    /// and outstanding requests of each, which keep the drive busy.
     pub(super) depth: u16,
-    /// How often everything is measured, alternating.
+    /// How often each load is repeated, alternating with the others.
     pub(super) repetitions: usize,
     pub(super) busy_poll: Duration,
     ramp: Duration,
@@ -39,12 +40,13 @@ pub(super) struct Bed {
 /// A drive of a paper.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Drive {
-    /// As the emulation knows it.
+    /// Its name in the emulation.
     pub(super) name: &'static str,
-    /// Shares are whole ones, which serve so many reads a second each.
+    /// Its channels; an emulated share has a whole number of them.
     pub(super) channels: u32,
+    /// Reads per second of one channel.
     pub(super) channel_iops: f64,
-    /// The most of its reads that the figure asks for, as a share.
+    /// The largest load of the figure, as a share of all reads of the drive.
     pub(super) used: f64,
 }
 
@@ -52,60 +54,62 @@ pub(super) struct Drive {
 pub(super) const PM1725: Drive =
     Drive { name: "pm1725", channels: 60, channel_iops: 12_500.0, used: 1.0 };
 
-/// What this machine did with the whole drive.
+/// How much this machine served of the whole drive.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Served {
-    /// Reads a second with many under way.
+    /// Reads per second with many outstanding.
     many_iops: PerWay<f64>,
-    /// Processor time of host and target for a read that is alone, in microseconds.
+    /// Processor time of host and target for a read with one outstanding, in microseconds.
     alone_us: PerWay<f64>,
 }
 
-/// The drive of this process and that of a target, over each way, with the target.
+/// The drive over each way, with the target.
 pub(super) struct Opened {
     pub(super) devices: PerWay<Device>,
     target: ServeChild,
 }
 
-/// A load over one way.
+/// The results of a load over one way.
 #[derive(Debug)]
 pub(super) struct Measured {
     pub(super) tally: Tally,
-    /// Processor time of the target; none if it had nothing to do with it.
+    /// Processor time of the target; zero for the local way.
     target: Duration,
 }
 
-/// Of what this machine can serve: the rest is for what it does beside.
+/// The share of what this machine can serve that is emulated; the rest is for other work.
 const HEADROOM: f64 = 0.5;
-/// Requests under way for each channel: with random addresses fewer leave some without.
+/// Outstanding requests per channel: with fewer random requests some channels would idle.
 const DEPTH: u32 = 32;
 const DEPTH_MIN: u16 = 64;
-/// A target takes 1024 in a queue.
+/// A queue of a target takes 1024 requests.
 const DEPTH_MAX: u16 = 1000;
 const CALIBRATING: Duration = Duration::from_ms(800);
 const JOBS_MAX: usize = 8;
 
 impl Drive {
+    // The URI of the emulated share of the drive.
     fn uri(&self, share: Fraction) -> String {
         format!("model:{}*{:.6}:memory:256MiB", self.name, f64::from(share.ppm()) / 1e6)
     }
 
-    // What channels are of the whole, rounded down, as the drive rounds up.
+    // The share that `channels` are, rounded down, because the emulation rounds up.
     fn share_of(&self, channels: u32) -> Fraction {
         let ppm = channels.clamp(1, self.channels) * (Fraction::ONE.ppm() / self.channels);
         Fraction::from_ppm(ppm).expect("one channel at least, and all at most")
     }
 
+    // The number of channels of a share.
     const fn channels(&self, share: Fraction) -> u32 {
-        // As the drive counts them.
+        // Rounded up, as in the emulation.
         let product = share.ppm() as u64 * self.channels as u64;
         #[expect(clippy::cast_possible_truncation, reason = "a share of a count is at most it")]
         let count = product.div_ceil(1_000_000) as u32;
         count
     }
 
-    // As many channels as can be served with room to spare: with many requests under way, which
-    // are done in batches, and with those that come one by one, which are not.
+    // How many channels this machine can serve with headroom, both with many outstanding requests,
+    // which are processed in batches, and with single ones.
     fn fitting(&self, served: Served, processors: usize) -> u32 {
         let alone_iops = processors as f64 * 1e6 / served.alone_us.most().max(1.0);
         let least = served.many_iops.least().min(alone_iops);
@@ -116,7 +120,8 @@ impl Drive {
 }
 
 impl Bed {
-    /// Settles how much of the drive there is; `None` if that was interrupted.
+    /// Creates the bed, and calibrates the share of the drive unless the user set it. `None` if the
+    /// calibration was interrupted.
     ///
     /// # Errors
     /// When the drive cannot be loaded, here or through a target.
@@ -154,7 +159,7 @@ impl Bed {
         Ok(Some(bed))
     }
 
-    // What this machine does with the whole drive.
+    // Measures how much this machine serves of the whole drive; `None` if that was interrupted.
     fn calibrate(&mut self) -> Result<Option<Served>, ReproduceError> {
         self.session.expect(2 * Way::ALL.len());
         let what = "how fast this machine is";
@@ -168,7 +173,7 @@ impl Bed {
         Ok(Some(Served { many_iops: many.map(Tally::per_second), alone_us }))
     }
 
-    /// Reads and writes in a closed loop that keeps the drive busy.
+    /// A load of reads and writes in a closed loop that keeps the drive busy.
     pub(super) const fn full(&self, read_percent: u8) -> Load {
         Load {
             read_percent,
@@ -182,12 +187,12 @@ impl Bed {
         }
     }
 
-    /// Reads, one after another.
+    /// A load of reads with one outstanding.
     pub(super) const fn unloaded(&self) -> Load {
         Load { jobs: 1, depth: 1, ..self.full(100) }
     }
 
-    /// Reads that arrive by themselves, so many a second.
+    /// A load of reads in an open loop, `rate` per second.
     pub(super) const fn arriving(&self, rate: f64) -> Load {
         Load { rate: Some(rate), depth: DEPTH_MAX, ..self.full(100) }
     }
@@ -197,21 +202,22 @@ impl Bed {
         Load { jobs: 1, ..self.arriving(rate) }
     }
 
-    /// What the emulated share of the drive can do.
+    /// The reads per second of the emulated share of the drive.
     pub(super) fn reads_per_second(&self) -> f64 {
         f64::from(self.channels()) * self.drive.channel_iops
     }
 
-    /// What so many bytes of the whole drive are of the emulated share.
+    /// `bytes` of the whole drive, scaled to the emulated share.
     pub(super) fn share_of_bytes(&self, bytes: u64) -> u64 {
         bytes * u64::from(self.channels()) / u64::from(self.drive.channels)
     }
 
+    /// The number of emulated channels.
     const fn channels(&self) -> u32 {
         self.drive.channels(self.share)
     }
 
-    /// The drive in this process.
+    /// Opens the drive in this process.
     ///
     /// # Errors
     /// When there is no memory for it.
@@ -219,15 +225,15 @@ impl Bed {
         open_local(&self.uri)
     }
 
-    /// All ways to it; the target has so many processors, all if `None`.
+    /// Opens the drive over all ways; the target has `processors`, or all if `None`.
     ///
     /// # Errors
-    /// When there is no memory for it, or no target.
+    /// When there is no memory for it, or the target cannot be started.
     pub(super) fn open(&self, processors: Option<usize>) -> Result<Opened, ReproduceError> {
         self.opened(&self.uri, processors)
     }
 
-    /// All ways to a drive that is as fast as the paper's, which this machine need not be.
+    /// Opens the whole drive of the paper over all ways; this machine may be slower.
     ///
     /// # Errors
     /// As [`Bed::open`].
@@ -235,6 +241,7 @@ impl Bed {
         self.opened(&self.drive.uri(Fraction::ONE), None)
     }
 
+    // Opens a drive over all ways.
     fn opened(&self, uri: &str, processors: Option<usize>) -> Result<Opened, ReproduceError> {
         let local = open_local(uri)?;
         let target = ServeChild::start(uri, processors, self.busy_poll, false)?;
@@ -243,7 +250,7 @@ impl Bed {
         Ok(Opened { devices: PerWay { local, nvme, iscsi }, target })
     }
 
-    /// The same load over each way, in turns that change with the repetition; `None` if it was
+    /// Runs a load over each way, in an order that depends on the repetition; `None` if it was
     /// interrupted.
     ///
     /// # Errors
@@ -260,8 +267,8 @@ impl Bed {
         })
     }
 
-    /// As [`Bed::each_way`], with the processor time of the target. What comes before counting is a
-    /// load of its own, so that this time is of what is counted: two loads for each way.
+    /// As [`Bed::each_way`], with the processor time of the target. The ramp is a load of its own,
+    /// so that processor time is only that of counted requests: two loads for each way.
     ///
     /// # Errors
     /// As [`Session::run`].
@@ -282,6 +289,7 @@ impl Bed {
         })
     }
 
+    // Runs a load over one way, and measures the processor time of the target.
     fn count(
         &mut self,
         what: &str,
@@ -298,7 +306,7 @@ impl Bed {
         Ok(tally.map(|tally| Measured { tally, target }))
     }
 
-    /// The drive and the loads, in two lines.
+    /// A description of the drive and the loads, in lines.
     pub(super) fn describe(&self) -> String {
         let count = self.channels();
         let drive = kilo(self.reads_per_second());
@@ -318,6 +326,7 @@ impl Bed {
         )
     }
 
+    /// The bed for the record.
     pub(super) fn record(&self) -> Value {
         json!({
             "device": self.uri,
@@ -338,21 +347,22 @@ impl Bed {
     }
 }
 
+/// Opens the drive of a URI in this process.
 fn open_local(uri: &str) -> Result<Device, ReproduceError> {
     let uri: BackendUri = uri.parse().expect("it is made of a share");
     Ok(Device::Local(uri.open(Claim::Alone)?))
 }
 
-/// What the ways have, with their names.
+/// The figures of all ways with their names, as text.
 pub(super) fn told(figures: &PerWay<f64>, text: impl Fn(f64) -> String) -> String {
     Way::ALL.map(|way| format!("{} {}", text(figures[way]), way.name())).join(", ")
 }
 
 impl Opened {
-    /// The same drive for a load beside others: its sessions, or its controller, are its own.
+    /// Opens the drive once more for a load beside others, with a session or controller of its own.
     ///
     /// # Errors
-    /// When the target does not answer as it should.
+    /// When the connection to the target fails.
     pub(super) fn another(&self, way: Way) -> Result<Device, ReproduceError> {
         match way {
             Way::Local => Ok(self.devices.local.clone()),
@@ -362,7 +372,7 @@ impl Opened {
 }
 
 impl Measured {
-    /// Processor time of a request here, in microseconds.
+    /// Processor time of a request in this process, in microseconds.
     pub(super) fn host_us(&self) -> f64 {
         self.each_us(self.tally.processor_time())
     }
@@ -372,6 +382,7 @@ impl Measured {
         self.each_us(self.target)
     }
 
+    /// `time` divided by the number of requests, in microseconds.
     fn each_us(&self, time: Duration) -> f64 {
         time.as_ns_f64() / 1e3 / self.tally.count() as f64
     }

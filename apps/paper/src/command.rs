@@ -45,7 +45,7 @@ Exit status: 0 it was measured, whether or not it agrees with the paper; 1 it fa
 
 Example: afar reproduce guz-fig7 --quick";
 
-/// A line for each figure.
+/// The text of `--list`: a line for each figure.
 pub(crate) fn list() -> String {
     let mut rows = vec![layout::row(["figure", "--quick", ""])];
     for figure in FIGURES.into_iter().flatten() {
@@ -64,6 +64,7 @@ times: measured while other programs kept both processors busy; an idle machine 
 --quick a figure has more repetitions of longer runs: five to twenty times as long.
 ";
 
+/// The parser of a figure's name.
 fn figure() -> impl TypedValueParser<Value = &'static Figure> {
     let all = || FIGURES.into_iter().flatten();
     let named = all().map(|figure| PossibleValue::new(figure.name).help(figure.about));

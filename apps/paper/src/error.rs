@@ -1,4 +1,4 @@
-//! Why a figure could not be measured.
+//! Errors of a figure.
 
 use std::io;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use experiment::machine::Busy;
 use fabric::LoopError;
 use fabric::SimError;
 
-/// Why a figure was not measured.
+/// Why a figure could not be measured.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReproduceError {
     #[error("start {program}: {source}; check that afar may start processes")]

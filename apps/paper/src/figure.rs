@@ -1,4 +1,4 @@
-//! A figure: what it is called, and how it is measured.
+//! The description of a figure and how it is measured.
 
 use crate::bed::{Bed, Drive};
 use crate::error::ReproduceError;
@@ -10,33 +10,33 @@ use crate::session::Session;
 /// A figure of a paper. Each paper's folder lists its own, and the command line shows them all.
 #[derive(Debug)]
 pub(crate) struct Figure {
-    /// As it is written on the command line, and in the names of files.
+    /// Its name on the command line and in file names.
     pub(crate) name: &'static str,
-    /// The paper, the figure's number, what it shows.
+    /// The paper, the figure's number, and what it shows.
     pub(crate) about: &'static str,
     /// How long it took with `--quick` on two shared processors, in seconds; it varies by machine.
     pub(crate) quick_s: u32,
     pub(crate) run: Run,
 }
 
-/// Measures a figure; `None` if it was interrupted before anything was known.
+/// The function that measures a figure; it returns `None` if it was interrupted before any result.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Run {
     /// By running programs, or by simulating.
     Alone(fn(&Options) -> Result<Option<Measured>, ReproduceError>),
-    /// The same with a live line about loads.
+    /// By running loads, with a progress line.
     Watched(fn(Session, &Options) -> Result<Option<Measured>, ReproduceError>),
     /// By loading an emulated drive over each way to it.
     OnBed(Drive, fn(&mut Bed) -> Result<Option<Report>, ReproduceError>),
 }
 
 impl Figure {
-    /// Measures it.
+    /// Measures the figure; `None` if it was interrupted before any result.
     ///
     /// # Errors
     /// When the drive, the target or the files cannot be made, or a request fails.
     pub(crate) fn measure(&self, options: &Options) -> Result<Option<Measured>, ReproduceError> {
-        // Before any thread is started, so that none of them is interrupted.
+        // Created before any thread starts, so that no thread receives the signals.
         let session = || Session::new(self.name.to_owned());
         match self.run {
             Run::Alone(run) => run(options),

@@ -7,8 +7,8 @@
 //! flags ─► programs × cells ─► runs of afar, kept in journals ─────► dime, gao::figN ──┘
 //! ```
 //!
-//! A figure measures points and then computes everything else from them, so that tests can do the
-//! latter with points of their own.
+//! A figure measures points and then computes everything else from them, so that tests can compute
+//! it from other points.
 //!
 //! A verdict is computed from points alone, and names its criterion.
 
@@ -87,11 +87,13 @@ pub fn reproduce(flags: &ReproduceFlags) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Reports an interruption before any result.
 fn nothing(name: &str) -> ExitCode {
     terminal::say(&format!("afar reproduce: {name}: interrupted before anything was measured\n"));
     Class::Interrupted.into()
 }
 
+/// The output of a figure as text.
 fn told(Measured { report, described, .. }: &Measured, picture: &Path) -> String {
     let mut text = format!("\n{}\n{described}\n\n", report.title);
     text += &report.table;
@@ -102,6 +104,7 @@ fn told(Measured { report, described, .. }: &Measured, picture: &Path) -> String
     text + &format!("picture: {}\n", picture.display())
 }
 
+/// The record of a figure.
 fn whole(name: &str, measured: &Measured) -> Reproduction {
     let report = &measured.report;
     let claim = |verdict: &Verdict| Claim { holds: verdict.decided(), text: verdict.claim.clone() };

@@ -1,14 +1,15 @@
-//! A figure with what it was measured on.
+//! The results of a figure.
 
 use serde_json::Value;
 
 use super::report::Report;
 
-/// A figure with what it was measured on.
+/// A figure's report, with a description of how it was measured.
 pub(super) struct Measured {
     pub(super) report: Report,
-    /// What it was measured on, in lines, and for the record.
+    /// How it was measured, in lines of text,
     pub(super) described: String,
+    /// and for the record.
     pub(super) bed: Value,
     pub(super) is_interrupted: bool,
 }

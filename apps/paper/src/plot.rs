@@ -1,16 +1,18 @@
-//! Charts side by side under a title and above a caption: lines of ours beside a paper's.
+//! Charts side by side with a title and a caption: our lines and a paper's.
 
 use chart::{Anchor, GREY, Panel, Scale, Svg, Tick, key_width, text_width, wrap};
 
-/// Of a chart, and the width of one that has a row to itself.
+/// Width and height of a chart,
 const CHART: (f64, f64) = (350.0, 250.0);
+/// and the width of one that has a row to itself.
 const ALONE: f64 = 640.0;
 const LEFT: f64 = 78.0;
-/// Between charts, beside the marks of the next one's axis.
+/// Width between charts, in addition to the marks of the next one's axis.
 const GAP: f64 = 24.0;
 const RIGHT: f64 = 18.0;
-/// Above a chart, for its title; below it, for its axis.
+/// Height above a chart for its title,
 const ABOVE: f64 = 26.0;
+/// and below it for its axis.
 const BELOW: f64 = 60.0;
 const LINE: f64 = 17.0;
 const OURS: &str = "stroke-width=\"1.8\"";
@@ -32,7 +34,7 @@ pub(super) struct Axis {
     pub(super) ticks: Vec<Tick>,
 }
 
-/// Points that belong together.
+/// A named series of points.
 #[derive(Debug, Clone)]
 pub(super) struct Series {
     pub(super) name: String,
@@ -54,7 +56,7 @@ pub(super) enum Kind {
 }
 
 impl Axis {
-    /// From 0 to a round value at or above `most`.
+    /// An axis from 0 to a round value at or above `most`.
     pub(super) fn from_zero(title: &'static str, most: f64) -> Self {
         let (high, ticks) = chart::axis(most.max(1e-9), |value| format!("{value:.4}"));
         let short = |text: String| match text.contains('.') {
@@ -65,12 +67,12 @@ impl Axis {
         Self { title, scale: Scale::Linear(0.0, high), ticks }
     }
 
-    /// Logarithmic between two values above 0.
+    /// A logarithmic axis between two values above 0.
     pub(super) fn decades(title: &'static str, low: f64, high: f64) -> Self {
         Self { title, scale: Scale::Logarithmic(low, high), ticks: chart::decades(low, high) }
     }
 
-    /// Logarithmic, with these marks.
+    /// A logarithmic axis with marks at `values`.
     pub(super) fn marks(title: &'static str, values: &[f64]) -> Self {
         let low = values.iter().copied().fold(f64::INFINITY, f64::min);
         let high = values.iter().copied().fold(0.0, f64::max);
@@ -78,20 +80,21 @@ impl Axis {
         Self { title, scale: Scale::Logarithmic(low / 1.15, high * 1.15), ticks }
     }
 
-    /// Names, each one further than the one before it, from 1.
+    /// An axis with names at 1, 2, 3 and so on.
     pub(super) fn names(title: &'static str, names: &[String]) -> Self {
         let ticks: Vec<Tick> = (1..).map(f64::from).zip(names.iter().cloned()).collect();
         let end = ticks.len() as f64 + 0.5;
         Self { title, scale: Scale::Linear(0.5, end), ticks }
     }
 
+    /// `value`, or the end of the axis that it is beyond.
     fn clamp(&self, value: f64) -> f64 {
         let (Scale::Linear(low, high) | Scale::Logarithmic(low, high)) = self.scale;
         value.clamp(low, high)
     }
 }
 
-/// The whole picture, with so many charts in a row. What is beyond an axis is drawn at its end.
+/// The picture with all charts, `columns` in a row. Points beyond an axis are drawn at its end.
 pub(super) fn draw(title: &str, charts: &[Chart], columns: usize, caption: &[String]) -> String {
     let columns = columns.clamp(1, charts.len().max(1));
     let rows = charts.len().div_ceil(columns);
@@ -131,8 +134,9 @@ pub(super) fn draw(title: &str, charts: &[Chart], columns: usize, caption: &[Str
     svg.finish(title)
 }
 
+/// Draws one chart.
 fn one(svg: &mut Svg, chart: &Chart, panel: &Panel, is_first: bool) {
-    // Titles of axes to the side have a place at the left end only.
+    // Only the first column has room for titles of vertical axes.
     let side = if is_first { chart.y.title } else { "" };
     svg.axes(panel, (chart.x.title, &chart.x.ticks), (side, &chart.y.ticks));
     svg.text((panel.left, panel.top - 8.0), &chart.title, Anchor::Start);
@@ -152,7 +156,7 @@ fn one(svg: &mut Svg, chart: &Chart, panel: &Panel, is_first: bool) {
     svg.frame(panel);
 }
 
-// Every name once, in as many rows as they need.
+// The rows of the key: every name of a series once.
 fn keys(charts: &[Chart], width: f64) -> Vec<Vec<(String, &'static str)>> {
     let mut names: Vec<(String, &'static str)> = Vec::new();
     for series in charts.iter().flat_map(|chart| &chart.series) {
@@ -177,7 +181,7 @@ fn keys(charts: &[Chart], width: f64) -> Vec<Vec<(String, &'static str)>> {
     rows
 }
 
-// Of an axis to the side.
+// The width of the longest mark of a vertical axis.
 fn marks_width(charts: &[Chart]) -> f64 {
     let marks = charts.iter().flat_map(|chart| &chart.y.ticks);
     marks.map(|(_, text)| text_width(text)).fold(0.0, f64::max)

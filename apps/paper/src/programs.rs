@@ -1,11 +1,11 @@
-//! Programs with far memory, each in many cells: runs of `afar sweep` that several figures share.
+//! Runs programs with far memory, each in many cells, as `afar sweep` does. Figures share runs.
 //!
 //! ```text
-//! programs × cells ─► blocks, shuffled ─► what the journals lack ─► trial ─► journal ─► Outcome
+//! programs × cells ─► blocks, shuffled ─► missing runs ─► trial ─► journal ─► Outcome
 //! ```
 //!
-//! Journals are kept beside the pictures. So a figure that was interrupted goes on, having lost the
-//! run under way, and a figure finds the runs that another has made.
+//! Journals are beside the pictures. So a figure that was interrupted continues, having lost only
+//! the current run, and a figure finds the runs of another one.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -26,24 +26,24 @@ use results::SWEEP_SCHEMA;
 use results::validity::ALLOWED;
 use sweep::{Better, Cell, NotKept, Row, Sweep, Trials, in_block, slowdown};
 
-/// Orders of blocks follow from it.
+/// Seed of the orders within blocks.
 const SEED: u64 = 1;
-/// As many as a figure that takes minutes has without `--quick`.
+/// Blocks without `--quick` of a figure that takes minutes.
 pub(super) const BLOCKS: u32 = 3;
-/// With `--quick` no run begins later.
+/// With `--quick` no run begins after this time.
 const QUICK: Duration = Duration::from_secs(95);
 
-/// A program, and what a figure wants to know of it.
+/// A program and the cells that a figure needs.
 #[derive(Debug, Clone)]
 pub(super) struct Program {
-    /// Of its journal, too.
+    /// Its name, also that of its journal.
     pub(super) name: &'static str,
-    /// As a file of `afar sweep` has it, without repetitions or a matrix.
+    /// The text of an experiment of `afar sweep`, without repetitions and matrix.
     pub(super) experiment: String,
     pub(super) cells: Vec<Cell>,
 }
 
-/// The runs of one program, of this command and of those before it.
+/// The runs of one program, by this command and by earlier ones.
 #[derive(Debug, Clone)]
 pub(super) struct Runs {
     pub(super) name: &'static str,
@@ -51,16 +51,18 @@ pub(super) struct Runs {
     pub(super) rows: Vec<Row>,
 }
 
-/// What came of all programs.
+/// The runs of all programs.
 #[derive(Debug)]
 pub(super) struct Outcome {
     pub(super) runs: Vec<Runs>,
     pub(super) is_interrupted: bool,
     directory: PathBuf,
     repetitions: u32,
-    /// Runs of this figure; of those that were there before; of those there was no time for.
+    /// How many runs the figure needs,
     all: usize,
+    /// how many of them existed before,
     before: usize,
+    /// and how many were left out for lack of time.
     left: usize,
 }
 
@@ -70,11 +72,11 @@ pub(super) fn far(settings: &[(&'static str, &str)]) -> Cell {
     Cell::far(settings)
 }
 
-/// Runs what is not known yet of the programs of `set`, in so many blocks with `--quick`, and in so
-/// many without.
+/// Runs the missing cells of `programs`, whose journals are in the directory of `set`, in
+/// `quick_blocks` blocks with `--quick` and `blocks` without.
 ///
 /// # Errors
-/// When results cannot be kept, or no program ran with far memory.
+/// When results cannot be written, or no program ran with far memory.
 pub(super) fn run(
     flags: &Options,
     (set, [quick_blocks, blocks]): (&str, [u32; 2]),
@@ -115,10 +117,10 @@ pub(super) fn run(
     Ok(Outcome { runs, is_interrupted, directory, repetitions, all, before, left })
 }
 
-/// Whether programs are on PATH.
+/// Checks that programs are on PATH, given with their Debian packages.
 ///
 /// # Errors
-/// The first that is not.
+/// When a program is missing; names the first one.
 pub(super) fn check(programs: &[(&'static str, &'static str)]) -> Result<(), ReproduceError> {
     let directories = std::env::var_os("PATH").unwrap_or_default();
     let has = |program: &str| {
@@ -128,6 +130,7 @@ pub(super) fn check(programs: &[(&'static str, &'static str)]) -> Result<(), Rep
     missing.map_or(Ok(()), |&(program, package)| Err(ReproduceError::Missing { program, package }))
 }
 
+/// The header of a program's journal.
 fn header(sweep: &Sweep, experiment: String, host: Host, allow_unmanaged: bool) -> Header {
     Header {
         schema: SWEEP_SCHEMA.to_owned(),
@@ -137,13 +140,13 @@ fn header(sweep: &Sweep, experiment: String, host: Host, allow_unmanaged: bool) 
         seed: sweep.seed,
         host,
         experiment,
-        // Figures add theirs.
+        // Several figures share the journal, each with cells of its own.
         cells: Vec::new(),
         allow_unmanaged,
     }
 }
 
-// Why not a single run with far memory has a figure.
+// Why no run under afar has a figure; `None` if one has.
 fn nothing(runs: &[Runs]) -> Option<String> {
     let far = |runs: &Runs| runs.rows.iter().any(|row| row.cell != "native" && row.value.is_some());
     if runs.iter().any(far) {
@@ -153,6 +156,7 @@ fn nothing(runs: &[Runs]) -> Option<String> {
     Some(first.unwrap_or_else(|| "there was no time for any".to_owned()))
 }
 
+/// A program with its open journal.
 struct Opened<'a> {
     program: &'a Program,
     sweep: Sweep,
@@ -161,6 +165,7 @@ struct Opened<'a> {
 }
 
 impl<'a> Opened<'a> {
+    /// Opens the journal of a program; an error if it has runs of another class of machines.
     fn new(
         program: &'a Program,
         (head, allow_unmanaged): (&str, bool),
@@ -180,12 +185,14 @@ impl<'a> Opened<'a> {
         Ok(Self { program, sweep, allow_unmanaged, journal })
     }
 
+    /// Closes the journal. Returns its runs.
     fn close(self) -> Runs {
         let Self { program, sweep, journal, .. } = self;
         Runs { name: program.name, better: sweep.metric.better, rows: journal.rows }
     }
 }
 
+/// The programs while they run.
 struct Running<'a> {
     opened: Vec<Opened<'a>>,
     signals: Signals,
@@ -196,6 +203,7 @@ struct Running<'a> {
 }
 
 impl Running<'_> {
+    /// How many runs the journals lack.
     fn missing(&self) -> usize {
         let lacks = |opened: &Opened<'_>| {
             let cells = opened.program.cells.iter();
@@ -208,7 +216,7 @@ impl Running<'_> {
         self.opened.iter().map(lacks).sum()
     }
 
-    /// Whether it came to its end.
+    /// Runs everything that is missing. Returns false if it was interrupted.
     fn run(&mut self) -> Result<bool, ReproduceError> {
         let cells = self.opened.iter().enumerate().flat_map(|(number, opened)| {
             opened.program.cells.iter().map(move |cell| (number, cell.clone()))
@@ -221,7 +229,7 @@ impl Running<'_> {
                 (cell, self.opened[*number].journal.rows.as_slice())
             });
             if self.deadline.is_some() {
-                // Without these the others say nothing.
+                // Native runs first: without them the others have no slowdown.
                 order.sort_by_key(|&index| cells[index].1.kind != Kind::Native);
             }
             for index in order {
@@ -241,6 +249,7 @@ impl Running<'_> {
         Ok(true)
     }
 
+    /// Runs one cell in a block. Returns false if it was interrupted.
     fn once(&mut self, number: usize, cell: &Cell, block: u32) -> Result<bool, ReproduceError> {
         let opened = &mut self.opened[number];
         let name = opened.program.name;
@@ -266,47 +275,49 @@ impl Running<'_> {
 }
 
 impl Runs {
+    /// The valid runs of a cell.
     fn of<'a>(&'a self, cell: &Cell) -> impl Iterator<Item = &'a Row> {
         let name = cell.name();
-        // Of an invalid run nothing counts, not even how long it took.
+        // An invalid run does not count in any way, not even its time.
         self.rows.iter().filter(move |row| row.cell == name && row.invalid.is_none())
     }
 
+    /// The median of a number over the runs of a cell; `None` if there is none.
     fn middle(&self, cell: &Cell, of: impl Fn(&Row) -> Option<f64>) -> Option<f64> {
         stats::median(&mut self.of(cell).filter_map(of).collect::<Vec<_>>())
     }
 
-    /// The median of its figures.
+    /// The median figure of a cell.
     pub(super) fn value(&self, cell: &Cell) -> Option<f64> {
         self.middle(cell, |row| row.value)
     }
 
-    /// The median of a number beside the figure.
+    /// The median of a further number of a cell, by its index.
     pub(super) fn further(&self, cell: &Cell, index: usize) -> Option<f64> {
         self.middle(cell, |row| row.further.get(index).copied().flatten())
     }
 
-    /// The median of how many pages were fetched.
+    /// The median number of fetched pages.
     pub(super) fn fetches(&self, cell: &Cell) -> Option<f64> {
         self.middle(cell, |row| row.fetch_count.map(|count| count as f64))
     }
 
-    /// The most memory that was used at a time.
+    /// The largest peak of managed memory, in bytes.
     pub(super) fn peak_bytes(&self, cell: &Cell) -> Option<u64> {
         self.of(cell).filter_map(|row| row.managed_peak_bytes).max()
     }
 
-    /// The median of how long runs took, their start included, in seconds.
+    /// The median time of runs, their start included, in seconds.
     pub(super) fn elapsed_s(&self, cell: &Cell) -> Option<f64> {
         self.middle(cell, |row| Some(row.elapsed_ns as f64 / 1e9))
     }
 
-    /// The median over blocks of the ratio to the native run of the block, above 1 if it is slower.
+    /// The median over blocks of the slowdown against the native run of the block.
     pub(super) fn slowdown(&self, cell: &Cell) -> Option<f64> {
         self.middle(cell, |row| self.beside_native(row))
     }
 
-    /// The least and the most of those ratios.
+    /// The smallest and the largest of those slowdowns.
     pub(super) fn slowdowns(&self, cell: &Cell) -> Option<[f64; 2]> {
         let ratios = self.of(cell).filter_map(|row| self.beside_native(row));
         ratios
@@ -314,12 +325,13 @@ impl Runs {
             .reduce(|[low, high], [ratio, _]| [low.min(ratio), high.max(ratio)])
     }
 
+    /// The slowdown of a run against the native run of its block.
     fn beside_native(&self, row: &Row) -> Option<f64> {
         let native = self.of(&Cell::NATIVE).find(|native| native.block == row.block)?;
         Some(slowdown(row.value?, native.value?, self.better))
     }
 
-    /// Why the first run without a figure has none.
+    /// Why the first run without a figure has none; `None` if all have one.
     pub(super) fn failure(&self) -> Option<&str> {
         self.rows.iter().find_map(Row::trouble)
     }
@@ -331,7 +343,7 @@ impl Outcome {
         self.runs.iter().find(|runs| runs.name == name)
     }
 
-    /// Which runs there are, in a line or two.
+    /// A description of the runs, in lines.
     pub(super) fn describe(&self) -> String {
         let mut text = format!(
             "{} runs of afar in {} blocks, kept in {}",
@@ -365,11 +377,12 @@ impl Outcome {
         text
     }
 
+    /// How many runs `is` accepts.
     fn count(&self, is: fn(&Row) -> bool) -> usize {
         self.runs.iter().flat_map(|runs| &runs.rows).filter(|row| is(row)).count()
     }
 
-    /// The same for the record.
+    /// The numbers of runs for the record.
     pub(super) fn record(&self) -> Value {
         json!({
             "repetitions": self.repetitions,

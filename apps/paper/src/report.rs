@@ -1,28 +1,28 @@
-//! What a figure comes to.
+//! The report of a figure.
 
 use console::{Stream, Tone};
 use experiment::stats;
 use serde_json::Value;
 
-/// Everything that is said of a figure.
+/// The title, table, verdicts, picture and data of a figure.
 #[derive(Debug)]
 pub(super) struct Report {
-    /// What it is, with its citation.
+    /// Its title with the citation.
     pub(super) title: String,
     pub(super) table: String,
     pub(super) verdicts: Vec<Verdict>,
-    /// As SVG.
+    /// The picture as SVG.
     pub(super) picture: String,
     pub(super) points: Value,
-    /// The paper's numbers, as they were compared.
+    /// The paper's numbers that were compared.
     pub(super) paper: Value,
 }
 
-/// Whether something of the paper is so here.
+/// Whether a claim of the paper holds here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Verdict {
     pub(super) holds: bool,
-    /// Why nothing can be said.
+    /// Why the claim is undecided; `None` if it is decided.
     pub(super) undecided: Option<&'static str>,
     /// Our number, the paper's and the criterion.
     pub(super) claim: String,
@@ -33,23 +33,23 @@ impl Verdict {
         Self { holds, undecided: None, claim }
     }
 
-    /// Nothing can be said, and why.
+    /// An undecided verdict.
     pub(super) const fn undecided(claim: String, why: &'static str) -> Self {
         Self { holds: false, undecided: Some(why), claim }
     }
 
-    /// With a likely reason where it is not so.
+    /// A verdict that names a likely reason if the claim does not hold.
     pub(super) fn because(holds: bool, claim: String, why: &str) -> Self {
         let claim = if holds { claim } else { format!("{claim} (likely because {why})") };
         Self::new(holds, claim)
     }
 
-    /// Whether it holds; nothing where that is undecided.
+    /// Whether the claim holds; `None` if it is undecided.
     pub(super) fn decided(&self) -> Option<bool> {
         self.undecided.is_none().then_some(self.holds)
     }
 
-    /// As a sentence.
+    /// The verdict as a sentence.
     pub(super) fn text(&self) -> String {
         match (self.undecided, self.holds) {
             (Some(why), _) => format!("undecided, because {why}: {}", self.claim),
@@ -59,11 +59,12 @@ impl Verdict {
     }
 }
 
+/// `text` in the colour of a tone, if output has colours.
 fn tinted(tone: Tone, text: &str) -> String {
     console::tinted(Stream::Answer, tone, text)
 }
 
-/// The median; 0 of none.
+/// The median; 0 without values.
 pub(super) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     stats::median(&mut values.into_iter().collect::<Vec<_>>()).unwrap_or(0.0)
 }

@@ -1,4 +1,4 @@
-//! Loads of one figure, one after another.
+//! Runs the loads of a figure, one after another, with a progress line.
 
 use std::time::Duration as StdDuration;
 
@@ -9,30 +9,31 @@ use workload::Spacing;
 use super::ReproduceError;
 use client::Watch;
 
-/// See the module's description.
+/// The session of a figure.
 pub(super) struct Session {
     inner: client::Session,
     figure: String,
 }
 
-/// A load of requests of 4 KiB at random.
+/// A load of random requests of 4 KiB.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Load {
     pub(super) read_percent: u8,
-    /// Threads, and requests under way in each.
+    /// Threads,
     pub(super) jobs: u16,
+    /// and outstanding requests of each.
     pub(super) depth: u16,
-    /// Requests per second of all jobs, in an open loop; a closed one if `None`.
+    /// Requests per second of all jobs in an open loop; `None` for a closed loop.
     pub(super) rate: Option<f64>,
     pub(super) ramp: Duration,
     pub(super) runtime: Duration,
-    /// How long answers are looked for before a thread sleeps.
+    /// How long a thread polls for answers before it sleeps.
     pub(super) busy_poll: Duration,
     pub(super) traces: bool,
 }
 
 impl Session {
-    /// Of a figure.
+    /// The session of the figure named `figure`.
     ///
     /// # Errors
     /// When the kernel is out of descriptors.
@@ -40,7 +41,7 @@ impl Session {
         Ok(Self { inner: client::Session::new()?, figure })
     }
 
-    /// How many loads there will be.
+    /// Announces the number of loads, for progress.
     pub(super) fn expect(&mut self, all: usize) {
         self.inner.expect("load", all);
     }
@@ -49,15 +50,15 @@ impl Session {
         self.inner.is_interrupted()
     }
 
-    /// Erases the line.
+    /// Erases the progress line.
     pub(super) fn end_line(&mut self) {
         self.inner.end_line();
     }
 
-    /// Waits for a load of other processes; whether it ended without an interruption.
+    /// Waits for a load of other processes. Returns false if it was interrupted.
     ///
     /// # Errors
-    /// When the kernel cannot wait.
+    /// When a wait for events fails.
     pub(super) fn wait(
         &mut self,
         what: &str,
@@ -68,10 +69,10 @@ impl Session {
         Ok(!self.is_interrupted())
     }
 
-    /// Runs a load; `None` if it was interrupted, or one before it.
+    /// Runs a load; `None` if the session has been interrupted.
     ///
     /// # Errors
-    /// When it cannot begin, or a request fails.
+    /// When the load cannot begin, or a request fails.
     pub(super) fn run(
         &mut self,
         what: &str,
@@ -83,7 +84,7 @@ impl Session {
         Ok(tallies.map(|mut tallies| tallies.remove(0)))
     }
 
-    /// Runs loads at the same time; `None` if they were interrupted, or one before them.
+    /// Runs several loads at the same time; `None` if the session has been interrupted.
     ///
     /// # Errors
     /// As [`Session::run`].
@@ -112,7 +113,7 @@ impl Session {
     }
 }
 
-/// Which load it is.
+/// The progress line of a load.
 struct Line(String);
 
 impl Watch for Line {
@@ -122,7 +123,7 @@ impl Watch for Line {
 }
 
 impl Load {
-    /// For a disk of so many bytes.
+    /// The configuration for a disk of `disk_bytes`.
     pub(super) fn config(&self, disk_bytes: u64) -> LoadConfig {
         let pace = match self.rate {
             None => Pace::Closed,

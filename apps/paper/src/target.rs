@@ -1,4 +1,4 @@
-//! A target of our own: `afar serve` as a child, on a free loopback port, gone with this process.
+//! A target: `afar serve` as a child process on free loopback ports.
 
 use std::io::Read;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -18,7 +18,7 @@ use super::ReproduceError;
 use super::way::Way;
 use disk::TRACE;
 
-/// See the module's description. Dropping it kills it.
+/// A running `afar serve`; dropping it kills it.
 pub(super) struct ServeChild {
     child: Child,
     answers: ChildStdout,
@@ -26,7 +26,7 @@ pub(super) struct ServeChild {
     iscsi: SocketAddr,
 }
 
-/// Where the time of commands went, in sums over them; see the target's counters.
+/// Sums of the times of commands by part, from the target's trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub(super) struct TargetTrace {
     pub(super) count: u64,
@@ -42,8 +42,8 @@ const INITIATOR: &str = "iqn.2026-11.local.afar:reproduce";
 const KEEP_ALIVE_MS: u32 = 10_000;
 
 impl ServeChild {
-    /// Starts one that serves this device on so many of our processors, all if `None`, and looks
-    /// for requests for so long before it sleeps.
+    /// Starts a target that serves the device `uri` on `processors` of this process' processors, or
+    /// all if `None`.
     ///
     /// # Errors
     /// When it cannot be started, or does not begin to serve.
@@ -68,11 +68,11 @@ impl ServeChild {
         Ok(Self { child, answers, nvme, iscsi })
     }
 
-    /// Connects to it over a way that is not local. So many jobs have a queue each; over iSCSI
-    /// each has a session, as soon as there is a load.
+    /// Connects to the target over a remote way. Over NVMe/TCP `jobs` jobs have a queue each; over
+    /// iSCSI each job logs in when a load begins.
     ///
     /// # Errors
-    /// When it does not answer as it should.
+    /// When the connection fails.
     pub(super) fn connect(&self, way: Way, jobs: u16) -> Result<Device, ReproduceError> {
         let device = match way {
             Way::Local => unreachable!("there is nothing to connect to"),
@@ -82,6 +82,7 @@ impl ServeChild {
         device.map_err(ReproduceError::Connect)
     }
 
+    /// Connects over NVMe/TCP.
     fn connect_nvme(&self, jobs: u16) -> Result<Device, HostError> {
         let uri = format!("nvme+tcp://{}/{SUBSYSTEM}", self.nvme);
         let uri = uri.parse().expect("it is made of an address and a name");
@@ -91,6 +92,7 @@ impl ServeChild {
         Ok(Device::Remote(Arc::new(Controller::connect(&uri, &config, jobs)?)))
     }
 
+    /// Connects over iSCSI.
     fn connect_iscsi(&self) -> Result<Device, HostError> {
         let uri = format!("iscsi://{}/{LOGICAL_UNIT}", self.iscsi);
         let uri = uri.parse().expect("it is made of an address and a name");
@@ -98,13 +100,13 @@ impl ServeChild {
         Ok(Device::Iscsi(Arc::new(unit)))
     }
 
-    /// Processor time it has used; zero if it is gone.
+    /// The processor time of the target so far; zero if it has ended.
     pub(super) fn processor_time(&self) -> Duration {
         let usage = sys::usage::of_process(self.child.id());
         Duration::from_ns(usage.map_or(0, |usage| usage.processor_ns()))
     }
 
-    /// Ends it; what it has traced, if it was to.
+    /// Ends the target. Returns its trace; `None` if it did not trace.
     pub(super) fn stop(mut self) -> Option<TargetTrace> {
         self.child.terminate();
         let mut rest = String::new();
@@ -114,12 +116,13 @@ impl ServeChild {
     }
 }
 
+/// The trace in the target's output.
 fn trace(text: &str) -> Option<TargetTrace> {
     let line = text.lines().find_map(|line| line.strip_prefix(TRACE))?;
     serde_json::from_str(line).ok()
 }
 
-// A child begins on the processors of the thread that starts it.
+// Runs `start` with this thread limited to `most` processors, which a child process inherits.
 fn on_processors<T>(most: Option<usize>, start: impl FnOnce() -> T) -> T {
     let own = most.zip(sched_getaffinity(None).ok());
     if let Some((most, all)) = &own {

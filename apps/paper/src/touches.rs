@@ -1,4 +1,4 @@
-//! Touches of memory, timed from inside a program: `afar probe` as a program of a sweep.
+//! Touches of memory, timed by the program itself: `afar probe` as a program of a sweep.
 
 use super::programs::Runs;
 use sweep::Cell;
@@ -12,23 +12,24 @@ pub(super) struct Touched {
     pub(super) max_ns: f64,
 }
 
-/// An experiment with so many pages, touched in turn so many times in all.
+/// The text of an experiment with `pages` pages, touched in order, `touches` touches in total.
 pub(super) fn again(pages: u32, touches: u32) -> String {
     let (pages, touches) = (pages.to_string(), touches.to_string());
     experiment(&["afar", "probe", "--pages", &pages, "--touches", &touches])
 }
 
-/// An experiment with so many pages, each touched for the first time.
+/// The text of an experiment with `pages` pages, each touched once.
 pub(super) fn first(pages: u32) -> String {
     experiment(&["afar", "probe", "--pages", &pages.to_string(), "--first"])
 }
 
-/// An experiment with so many pages, of which so many times in all one is mapped again.
+/// The text of an experiment with `touches` minor faults on `pages` pages.
 pub(super) fn minor(pages: u32, touches: u32) -> String {
     let (pages, touches) = (pages.to_string(), touches.to_string());
     experiment(&["afar", "probe", "--minor", "--pages", &pages, "--touches", &touches])
 }
 
+/// The text of an experiment with this command.
 fn experiment(command: &[&str]) -> String {
     format!(
         "timeout = \"60s\"\nallow_below_floor = true\n[workload]\ncommand = {}\n\
@@ -37,7 +38,7 @@ fn experiment(command: &[&str]) -> String {
     )
 }
 
-/// What they came to, if the cell was run.
+/// The quantiles of a cell; `None` if it was not run.
 pub(super) fn of(runs: &Runs, cell: &Cell) -> Option<Touched> {
     Some(Touched {
         p50_ns: runs.value(cell)?,

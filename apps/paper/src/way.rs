@@ -1,4 +1,4 @@
-//! The ways to the drive, and what there is for each of them.
+//! The ways to the drive, and values for each of them.
 
 use std::ops::{Index, IndexMut};
 
@@ -7,10 +7,10 @@ use serde::Serialize;
 
 use super::report::median;
 
-/// How the drive is reached.
+/// A way to the drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
-    /// In this process.
+    /// The drive is in this process.
     Local,
     /// Through a target, over NVMe/TCP.
     Nvme,
@@ -18,7 +18,7 @@ pub(super) enum Way {
     Iscsi,
 }
 
-/// Something for each way.
+/// A value for each way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub(super) struct PerWay<T> {
     pub(super) local: T,
@@ -26,7 +26,8 @@ pub(super) struct PerWay<T> {
     pub(super) iscsi: T,
 }
 
-/// Turns of a repetition. Within any three, each way has each turn once; six are all there are.
+/// All orders of the ways. In the first three, and in the last three, each way has each position
+/// once.
 const ORDERS: [[Way; 3]; 6] = {
     use Way::{Iscsi, Local, Nvme};
     [
@@ -39,11 +40,11 @@ const ORDERS: [[Way; 3]; 6] = {
     ]
 };
 
-/// Does something over each way, in turns that change with the repetition; `None` if that was
-/// interrupted.
+/// Calls `run` for each way, in an order that depends on the repetition; `None` if one call returns
+/// `None`.
 ///
 /// # Errors
-/// The first there is.
+/// The first error of `run`.
 pub(super) fn in_turn<T, E>(
     repetition: usize,
     mut run: impl FnMut(Way) -> Result<Option<T>, E>,
@@ -60,7 +61,7 @@ pub(super) fn in_turn<T, E>(
 
 impl Way {
     pub(super) const ALL: [Self; 3] = [Self::Local, Self::Nvme, Self::Iscsi];
-    /// Through the target.
+    /// The ways through the target.
     pub(super) const REMOTE: [Self; 2] = [Self::Nvme, Self::Iscsi];
 
     pub(super) const fn name(self) -> &'static str {
@@ -71,7 +72,7 @@ impl Way {
         }
     }
 
-    /// In pictures.
+    /// Its colour in pictures.
     pub(super) const fn colour(self) -> &'static str {
         match self {
             Self::Local => BLUE,
@@ -80,13 +81,14 @@ impl Way {
         }
     }
 
-    /// For a picture's key.
+    /// Names and colours of ways, for a picture's key.
     pub(super) fn key(ways: &[Self]) -> Vec<(&'static str, &'static str)> {
         ways.iter().map(|way| (way.name(), way.colour())).collect()
     }
 }
 
 impl<T> PerWay<T> {
+    /// The values that `make` returns for each way.
     pub(super) fn each(mut make: impl FnMut(Way) -> T) -> Self {
         Self { local: make(Way::Local), nvme: make(Way::Nvme), iscsi: make(Way::Iscsi) }
     }
@@ -95,7 +97,7 @@ impl<T> PerWay<T> {
         PerWay::each(|way| make(&self[way]))
     }
 
-    /// In the order of [`Way::ALL`].
+    /// The values in the order of [`Way::ALL`].
     pub(super) fn all(&self) -> [&T; 3] {
         [&self.local, &self.nvme, &self.iscsi]
     }
@@ -110,14 +112,14 @@ impl PerWay<f64> {
         self.local.min(self.nvme).min(self.iscsi)
     }
 
-    /// What a way has, as a share of what local access has.
+    /// The value of a way, as a share of the local one.
     pub(super) fn of_local(&self, way: Way) -> f64 {
         self[way] / self.local.max(1e-9)
     }
 }
 
 impl<T> PerWay<Vec<T>> {
-    /// One more repetition.
+    /// Appends the values of one more repetition.
     pub(super) fn push(&mut self, one: PerWay<T>) {
         self.local.push(one.local);
         self.nvme.push(one.nvme);
@@ -126,7 +128,7 @@ impl<T> PerWay<Vec<T>> {
 }
 
 impl PerWay<Vec<f64>> {
-    /// Over the repetitions.
+    /// The medians over repetitions.
     pub(super) fn medians(&self) -> PerWay<f64> {
         self.map(|values| median(values.iter().copied()))
     }

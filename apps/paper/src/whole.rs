@@ -1,5 +1,5 @@
-//! What a share of local memory is a share of, in figures of programs: as in the papers, a fixed
-//! amount. Runs with all memory local come first and say how much a program uses at most.
+//! The memory that a share of local memory is a share of, in figures of programs: as in the papers,
+//! a fixed amount. Runs with all memory local come first and show the peak of each program.
 
 use measure::{Bytes, ShareOf};
 use serde_json::{Value, json};
@@ -9,18 +9,17 @@ use crate::flags::Options;
 use crate::programs::{self, Program};
 use sweep::Cell;
 
-/// What shares are of, program by program.
+/// The memory that shares are shares of, for each program.
 #[derive(Debug, Clone)]
 pub(super) struct Wholes {
     of: ShareOf,
     peaks: Vec<(&'static str, Option<u64>)>,
 }
 
-/// Runs `programs` with all memory local, unless `--of` says something else; `None` if it was
-/// interrupted.
+/// Runs `programs` with all memory local if shares are of the peak; `None` if it was interrupted.
 ///
 /// # Errors
-/// When results cannot be kept, or nothing ran.
+/// When results cannot be written, or nothing ran.
 pub(super) fn wholes(
     flags: &Options,
     set: (&str, [u32; 2]),
@@ -39,7 +38,7 @@ pub(super) fn wholes(
 }
 
 impl Wholes {
-    /// Of a program, as a cell has it; nothing if it is not known.
+    /// The value of the axis `of` for a program; `None` if its peak is not known.
     pub(super) fn known(&self, name: &str) -> Option<String> {
         let named = |&&(other, _): &&(&str, Option<u64>)| other == name;
         match self.of {
@@ -49,12 +48,13 @@ impl Wholes {
         }
     }
 
-    /// The same; where it is not known, the cell's runs say why.
+    /// As [`Wholes::known`], or `peak` if that is not known: runs of the cell then fail with the
+    /// reason.
     pub(super) fn of(&self, name: &str) -> String {
         self.known(name).unwrap_or_else(|| ShareOf::Peak.to_string())
     }
 
-    /// In words.
+    /// A description, with peaks if they are known.
     pub(super) fn told(&self) -> String {
         let known =
             |&(name, peak): &(&str, Option<u64>)| Some(format!("{} for {name}", Bytes::new(peak?)));
@@ -63,7 +63,7 @@ impl Wholes {
         format!("local memory is a share of {}{each}", self.of.told(None))
     }
 
-    /// For the record.
+    /// The same for the record.
     pub(super) fn record(&self) -> Value {
         let bytes: serde_json::Map<String, Value> =
             self.peaks.iter().map(|&(name, peak)| (name.to_owned(), json!(peak))).collect();

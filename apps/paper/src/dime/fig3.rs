@@ -1,7 +1,7 @@
-//! Fig. 3: delays that were asked for and delays that were seen.
+//! Fig. 3: requested and measured delays.
 //!
-//! The paper measures in its fault handler how long its wait was; here a program times its own
-//! touches of far pages, so that everything a fault costs is in what it sees.
+//! The paper times the wait in its fault handler. Here a program times its own touches of far
+//! pages, so its figures include the whole cost of a fault.
 
 use chart::{BLUE, GREEN, ORANGE, Scale};
 use console::layout::{row, table};
@@ -19,13 +19,13 @@ use crate::{Measured, ReproduceError};
 use sweep::Cell;
 
 const ASKED_US: [f64; 8] = [1.0, 2.0, 3.0, 5.0, 7.0, 10.0, 20.0, 50.0];
-/// Where the paper's figure ends, and where delays are as this network's are.
+/// The delays that are judged, in microseconds.
 const JUDGED_US: (f64, f64) = (2.0, 20.0);
 const PAGES: u32 = 2048;
-/// A quarter of the pages.
+/// Local memory: a quarter of the pages.
 const LOCAL: &str = "2MiB";
 
-/// One delay.
+/// The results of one requested delay.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Point {
     asked_us: f64,
@@ -33,16 +33,18 @@ struct Point {
 }
 
 impl Point {
+    /// Measured minus requested median delay.
     fn error_ns(&self) -> f64 {
         self.seen.p50_ns - self.asked_us * 1e3
     }
 }
 
+/// The cell of one requested delay.
 fn cell(asked_us: f64) -> Cell {
     far(&[("local", LOCAL), ("rtt", &format!("{asked_us}us")), ("policy", "fifo")])
 }
 
-/// Measures it; `None` if it was interrupted before anything was known.
+/// Measures the figure; `None` if it was interrupted before any result.
 ///
 /// # Errors
 /// When nothing ran.
@@ -95,6 +97,7 @@ fn report(points: &[Point]) -> Report {
     }
 }
 
+/// The table as text.
 fn rows(points: &[Point]) -> String {
     let mut rows = vec![row(["asked for", "seen, median", "error", "95th", "99th percentile"])];
     for point in points {
@@ -136,7 +139,7 @@ fn picture(points: &[Point], caption: &[String]) -> String {
         points: points.iter().map(|point| (point.asked_us, y(point))).collect(),
         kind,
     };
-    // The figure goes to 10 µs.
+    // The paper's figure ends at 10 µs.
     let theirs = |offset: f64, scale: f64| {
         let at = ASKED_US.into_iter().filter(|asked| *asked <= 10.0);
         at.map(move |asked| (asked, asked * scale + offset)).collect()

@@ -1,8 +1,8 @@
 //! Fig. 4: Redis and memcached over latency, bandwidth and local memory.
 //!
-//! A fault takes 2δ + P/B, and an operation f faults; so at one share of local memory the time of
-//! an operation is to be a line over 2δ + P/B, whose slope is f. That is fitted, and held against
-//! the faults that were counted.
+//! A fault takes 2δ + P/B, and an operation has f faults. So at one share of local memory the time
+//! of an operation should be a line over 2δ + P/B with the slope f. The line is fitted, and its
+//! slope compared with the number of faults.
 
 use chart::{BLUE, GREEN, ORANGE, PURPLE};
 use console::layout::{kilo, row, table};
@@ -20,28 +20,28 @@ use crate::whole::wholes;
 use crate::{Measured, ReproduceError};
 use experiment::fit::{Line, explained};
 
-/// What of a page, in bits, crosses the link.
+/// Bits of a page on the link.
 const PAGE_BITS: f64 = 4096.0 * 8.0;
-/// The share of the variance that lines must explain.
+/// The least share of the variance that the lines must explain (R²).
 const EXPLAINED: f64 = 0.99;
-/// By how much a fitted slope may miss the faults that were counted.
+/// Largest deviation of a fitted slope from the counted faults, as a share.
 const SLOPE_OFF: f64 = 0.10;
-/// A throughput that is lower by less is not lower.
+/// Differences of throughput below this share are noise.
 const NOISE: f64 = 0.03;
 const COLOURS: [&str; 4] = [BLUE, ORANGE, GREEN, PURPLE];
 
-/// One server at one place of the grid.
+/// The results of one server in one cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Point {
     one_way_us: f64,
     gbps: u32,
     local: u32,
     per_s: f64,
-    /// Counted; of the requests alone, without those that filled the server.
+    /// Counted faults per request, without those of filling the server; `None` if not known.
     faults_per_op: Option<f64>,
 }
 
-/// At one share of local memory, time over delay and what was fitted to it.
+/// The fit at one share of local memory: points of (delay, time per operation) and their line.
 #[derive(Debug)]
 struct Fitted {
     local: u32,
@@ -49,7 +49,7 @@ struct Fitted {
     points: Vec<(f64, f64)>,
 }
 
-/// One server.
+/// The results of one server.
 #[derive(Debug)]
 struct Grown {
     server: Server,
@@ -57,10 +57,12 @@ struct Grown {
 }
 
 impl Point {
+    /// The duration of a fault: 2δ + P/B.
     fn delay_us(&self) -> f64 {
         2.0 * self.one_way_us + PAGE_BITS / (f64::from(self.gbps) * 1e3)
     }
 
+    /// The time of an operation.
     fn op_us(&self) -> f64 {
         1e6 / self.per_s
     }
@@ -72,10 +74,12 @@ impl Point {
 }
 
 impl Grown {
+    /// The points at one share of local memory.
     fn local(&self, local: u32) -> impl Iterator<Item = &Point> {
         self.points.iter().filter(move |point| point.local == local)
     }
 
+    /// All shares of local memory, ascending.
     fn locals(&self) -> Vec<u32> {
         let mut locals: Vec<u32> = self.points.iter().map(|point| point.local).collect();
         locals.sort_unstable();
@@ -83,7 +87,7 @@ impl Grown {
         locals
     }
 
-    /// Of each share of local memory, time over delay.
+    /// The fit at each share of local memory.
     fn lines(&self) -> Vec<Fitted> {
         let line = |local| {
             let points: Vec<(f64, f64)> =
@@ -93,12 +97,13 @@ impl Grown {
         self.locals().into_iter().filter_map(line).collect()
     }
 
-    /// The mean of what was counted at a share of local memory.
+    /// The mean of counted faults per operation at a share of local memory.
     fn counted(&self, local: u32) -> Option<f64> {
         let counts: Vec<f64> = self.local(local).filter_map(|point| point.faults_per_op).collect();
         (!counts.is_empty()).then(|| counts.iter().sum::<f64>() / counts.len() as f64)
     }
 
+    /// The throughput in one cell.
     fn per_s(&self, one_way_us: f64, gbps: u32, local: u32) -> Option<f64> {
         let at = (one_way_us, gbps, local);
         let is_it = |point: &&Point| (point.one_way_us, point.gbps, point.local) == at;
@@ -106,10 +111,10 @@ impl Grown {
     }
 }
 
-/// Measures it; `None` if it was interrupted before anything was known.
+/// Measures the figure; `None` if it was interrupted before any result.
 ///
 /// # Errors
-/// When a server is not there, or nothing ran.
+/// When a server is not installed, or nothing ran.
 pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
     programs::check(&PROGRAMS)?;
     let grid = if flags.quick { QUICK } else { FULL };
@@ -159,6 +164,7 @@ pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
     }))
 }
 
+/// Collects the results of one server; faults of the runs in `filled` are subtracted.
 fn grown(
     outcome: &Outcome,
     (server, of): (Server, &str),
@@ -232,6 +238,7 @@ fn record(grown: &Grown) -> Value {
     })
 }
 
+/// The tables as text.
 fn rows(grown: &[Grown; 2]) -> String {
     let mut text = String::new();
     for grown in grown {
@@ -257,6 +264,7 @@ fn rows(grown: &[Grown; 2]) -> String {
     text + "time of an operation: t0 + f (2δ + P/B); f: faults per operation\n"
 }
 
+/// The share of the variance that the lines of a server explain (R²).
 fn fit(grown: &Grown) -> Option<f64> {
     let groups: Vec<(Line, Vec<(f64, f64)>)> =
         grown.lines().into_iter().map(|fitted| (fitted.line, fitted.points)).collect();
@@ -273,6 +281,7 @@ fn verdicts(grown: &[Grown; 2]) -> Vec<Verdict> {
     verdicts
 }
 
+/// The verdicts on the lines of a server and their slopes.
 fn law(grown: &Grown) -> Vec<Verdict> {
     let name = grown.server.shown();
     let Some(share) = fit(grown) else { return Vec::new() };
@@ -299,7 +308,8 @@ fn law(grown: &Grown) -> Vec<Verdict> {
     verdicts
 }
 
-// Every pair of neighbours along each of the three.
+// The verdict whether throughput grows with a better network and more local memory, over all
+// pairs of points.
 fn monotone(grown: &Grown) -> Verdict {
     let mut breaks = Vec::new();
     for slower in &grown.points {
@@ -325,7 +335,7 @@ fn monotone(grown: &Grown) -> Verdict {
     Verdict::because(breaks.is_empty(), claim, why)
 }
 
-// The sentence of §3.2.
+// The verdict on the sentence about 1 µs in §3.2.
 fn at_one_microsecond(redis: &Grown) -> Option<Verdict> {
     let gain = |gbps| Some(redis.per_s(1.0, gbps, 40)? / redis.per_s(1.0, gbps, 20)?);
     let (slow, fast) = (gain(10)?, gain(100)?);
@@ -356,6 +366,7 @@ fn colour(number: usize) -> &'static str {
     COLOURS[number % COLOURS.len()]
 }
 
+/// The chart of throughput over latency of a server.
 fn throughput(grown: &Grown) -> Chart {
     let mut series = Vec::new();
     for (number, local) in grown.locals().into_iter().enumerate() {
@@ -388,6 +399,7 @@ fn throughput(grown: &Grown) -> Chart {
     }
 }
 
+/// The chart of time per operation over fault duration of a server, with lines.
 fn times(grown: &Grown) -> Chart {
     let mut series = Vec::new();
     for (number, fitted) in grown.lines().into_iter().enumerate() {

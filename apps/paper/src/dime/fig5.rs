@@ -1,10 +1,9 @@
-//! Fig. 5: Redis alone and beside memcached, with local memory of its own and in memory that both
-//! share.
+//! Fig. 5: Redis alone and beside memcached, with a budget of its own and with a shared one.
 //!
-//! Both run under one `afar run`. The arena engine gives each process its own budget, the swap
-//! engine the whole tree one control group, twice as large: what the paper compares as DiME and the
-//! emulator by Gao et al. The paper's machine has six processors; here each server shares one with
-//! its load, so that it is memory that they compete for.
+//! Both run under one `afar run`. The arena engine gives each process its own budget; the swap
+//! engine gives the whole process tree one control group, twice as large. The paper compares these
+//! as DiME and the emulator by Gao et al. The paper's machine has six processors; here each server
+//! shares a processor with its load, so that servers compete for memory only.
 
 use chart::{BLUE, GREEN, ORANGE};
 use console::layout::{NONE, kilo, row, table};
@@ -28,12 +27,13 @@ const BANDWIDTH: &str = "100Gbps";
 const QUICK: &[&str] = &["20%", "50%"];
 const FULL: &[&str] = &["10%", "20%", "30%", "40%", "50%", "60%"];
 const ENGINES: [&str; 2] = ["arena", "swap"];
-/// By how much Redis may be slower beside memcached with memory of its own.
+/// Most loss of Redis beside memcached with its own budget, as a share.
 const OWN_MOST: f64 = 0.10;
-/// And how much more of that it is in memory that both share, at least.
+/// The least ratio of its loss with a shared budget to that with its own.
 const SHARED_RATIO: f64 = 2.0;
 
-/// Redis at one share of local memory: requests a second in each engine, alone and beside.
+/// Redis at one share of local memory: requests per second in each engine, alone and beside
+/// memcached.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Point {
     local: f64,
@@ -42,16 +42,16 @@ struct Point {
 }
 
 impl Point {
-    /// The share that is lost beside memcached.
+    /// The share of throughput that Redis loses beside memcached.
     fn lost(&self, engine: usize) -> Option<f64> {
         Some(1.0 - self.beside[engine]? / self.alone[engine]?)
     }
 }
 
-/// Measures it; `None` if it was interrupted before anything was known.
+/// Measures the figure; `None` if it was interrupted before any result.
 ///
 /// # Errors
-/// When a server is not there, or nothing ran.
+/// When a server is not installed, or nothing ran.
 pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
     programs::check(&PROGRAMS)?;
     programs::check(&[("taskset", "util-linux")])?;
@@ -61,7 +61,7 @@ pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
     let sizing = program("alone", alone(keys, seconds), Vec::new());
     let Some(wholes) = wholes(flags, set, &[sizing])? else { return Ok(None) };
     let own = wholes.of("alone");
-    // Both servers use more than one, and share it.
+    // Two servers use more memory than one, and share the group's budget.
     let is_peak = flags.of == ShareOf::Peak;
     let group = if is_peak { ShareOf::Peak.to_string() } else { own.clone() };
     let of = Of { own, group };
@@ -87,6 +87,7 @@ pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
     }))
 }
 
+/// The lines that describe the runs.
 fn described(outcome: &Outcome, wholes: &Wholes, keys: u32) -> String {
     format!(
         "YCSB A, {keys} keys of 1 kB in each server, 100 requests under way; 5 µs one way, \
@@ -97,7 +98,7 @@ fn described(outcome: &Outcome, wholes: &Wholes, keys: u32) -> String {
     )
 }
 
-/// What shares are of: of each process, and in the swap engine of all of them.
+/// The memory that shares are shares of: for each process, and for the group of the swap engine.
 struct Of {
     own: String,
     group: String,
@@ -116,21 +117,23 @@ fn cell(engine: &str, local: &str, of: &Of) -> Cell {
 
 fn cells(locals: &[&str], of: &Of) -> Vec<Cell> {
     let far = ENGINES.iter().flat_map(|engine| locals.iter().map(|local| cell(engine, local, of)));
-    // That of the swap engine says what the group uses.
+    // The run with all memory local in the swap engine shows the group's peak.
     let sizing = waits_for_group(of).then(|| Cell::zero(Some("swap")));
     [Cell::NATIVE].into_iter().chain(sizing).chain(far).collect()
 }
 
+/// Whether shares of the group are of its peak, which a run must show first.
 fn waits_for_group(of: &Of) -> bool {
     of.group == "peak"
 }
 
-// On one processor of the first two.
+// A shell command that runs `words` on one processor.
 fn pinned(processor: u32, words: &[String]) -> String {
     let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
     format!("taskset -c {processor} {}", quoted.join(" "))
 }
 
+/// A shell command that loads a server from one processor.
 fn load(server: Server, processor: u32, keys: u32, more: &[&str]) -> String {
     let mut words = vec!["{afar}".to_owned()];
     words.extend(server.load(keys));
@@ -138,21 +141,24 @@ fn load(server: Server, processor: u32, keys: u32, more: &[&str]) -> String {
     pinned(processor, &words)
 }
 
+/// The command line of a shell script.
 fn shell(script: &str) -> [String; 3] {
     ["sh", "-c", script].map(str::to_owned)
 }
 
-// What is asked of Redis, either way: filled before, so that memcached is loaded all the while.
+// The measured load of Redis, alone or beside memcached; Redis is filled before.
 fn asked(keys: u32, seconds: u32) -> String {
     let duration = format!("{seconds}s");
     let more = ["--warm-up", "500ms", "--duration", duration.as_str(), "--json", "-"];
     load(Server::Redis, 0, keys, &more)
 }
 
+/// A shell command that fills a server.
 fn fill(server: Server, processor: u32, keys: u32) -> String {
     load(server, processor, keys, &["--fill", "--requests", "1"])
 }
 
+/// The experiment with Redis alone.
 fn alone(keys: u32, seconds: u32) -> String {
     let server = shell(&format!("exec {}", pinned(0, &Server::Redis.command())));
     let asked = asked(keys, seconds);
@@ -160,6 +166,7 @@ fn alone(keys: u32, seconds: u32) -> String {
     experiment(&server, Server::Redis, &load)
 }
 
+/// The experiment with Redis beside memcached, which is under load all the time.
 fn beside(keys: u32, seconds: u32) -> String {
     let [redis, memcached] = [(0, Server::Redis), (1, Server::Memcached)]
         .map(|(processor, server)| pinned(processor, &server.command()));
@@ -218,6 +225,7 @@ fn record(point: &Point) -> Value {
     })
 }
 
+/// The table as text.
 fn rows(points: &[Point], native: [Option<f64>; 2]) -> String {
     let rate = |rate: Option<f64>| rate.map_or_else(|| NONE.to_owned(), kilo);
     let lost = |lost: Option<f64>| lost.map_or_else(|| NONE.to_owned(), percent);
@@ -269,8 +277,7 @@ fn verdicts(points: &[Point]) -> Vec<Verdict> {
         verdicts.push(Verdict::because(most <= OWN_MOST, claim, why));
     }
     if !own.is_empty() && !shared.is_empty() {
-        // A server that gains from another beside it was measured on a machine that had other
-        // work.
+        // A server cannot gain from another one beside it: the machine had other work.
         let is_gain = own.iter().chain(&shared).any(|lost| *lost < -OWN_MOST);
         let (own, shared) = (median(own), median(shared));
         let holds = shared > 0.0 && shared >= SHARED_RATIO * own.abs();

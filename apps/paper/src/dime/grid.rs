@@ -1,9 +1,9 @@
-//! Under what the servers of Fig. 4 run.
+//! The cells of Fig. 4.
 
 use crate::programs::far;
 use sweep::Cell;
 
-/// What is combined with what.
+/// The values of each axis; every combination is a cell.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Grid {
     pub(super) one_way_us: &'static [f64],
@@ -16,7 +16,7 @@ pub(super) const QUICK: Grid =
 pub(super) const FULL: Grid =
     Grid { one_way_us: &[1.0, 2.5, 5.0, 10.0], gbps: &[10, 40, 100], local: &[20, 40, 60] };
 
-/// A share of `of` is local.
+/// A cell; `local` percent of `of` is local.
 pub(super) fn cell((one_way_us, gbps, local): (f64, u32, u32), of: &str) -> Cell {
     far(&[
         ("local", &format!("{local}%")),
@@ -28,7 +28,7 @@ pub(super) fn cell((one_way_us, gbps, local): (f64, u32, u32), of: &str) -> Cell
     ])
 }
 
-/// What a server is run in.
+/// All cells of a server.
 pub(super) fn cells(grid: Grid, of: &str) -> Vec<Cell> {
     let mut cells = vec![Cell::NATIVE, Cell::zero(None)];
     for &local in grid.local {
@@ -41,7 +41,8 @@ pub(super) fn cells(grid: Grid, of: &str) -> Vec<Cell> {
     cells
 }
 
-/// How many faults it takes to fill a server depends on its local memory, not on the network.
+/// The cells in which the faults of filling a server are counted: they depend on local memory, not
+/// on the network.
 pub(super) fn fills(grid: Grid, of: &str) -> Vec<Cell> {
     grid.local.iter().map(|&local| cell((grid.one_way_us[0], grid.gbps[0], local), of)).collect()
 }

@@ -1,8 +1,8 @@
 //! Buragohain et al., "DiME: A Performance Emulator for Disaggregated Memory Architectures", APSys
 //! 2017.
 //!
-//! Their latency is that of one way; a fault takes twice that, and its page's transfer. Each fault
-//! waits by itself (`--link per-fault`).
+//! Latencies in the paper are one-way; a fault takes twice that plus the transfer of its page.
+//! Faults do not wait for one another on the link (`--link per-fault`).
 
 mod fig3;
 mod fig4;

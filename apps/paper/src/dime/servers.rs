@@ -1,14 +1,14 @@
-//! Redis and memcached as programs of a sweep, and what is asked of them: YCSB's workload A.
+//! Redis and memcached as programs of a sweep, under YCSB's workload A.
 //!
-//! Timers and background threads are as quiet as they go, so that faults are those of requests; a
-//! hundred requests are under way, because a processor that sleeps between two takes the longer to
-//! wake the longer it slept.
+//! Timers and background threads are reduced, so that requests cause the faults. A hundred requests
+//! are outstanding, because a processor that sleeps between two requests takes the longer to wake
+//! the longer it slept.
 
 use serde_json::json;
 
 pub(super) const PROGRAMS: [(&str, &str); 2] =
     [("redis-server", "redis-server"), ("memcached", "memcached")];
-/// Size of a value, as YCSB's.
+/// Bytes of a value, as in YCSB.
 const VALUE_BYTES: u32 = 1_000;
 const DEPTH: u32 = 100;
 
@@ -19,7 +19,7 @@ pub(super) enum Server {
     Memcached,
 }
 
-/// How much is asked.
+/// The size of a load.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Amount {
     pub(super) keys: u32,
@@ -27,6 +27,7 @@ pub(super) struct Amount {
 }
 
 impl Server {
+    /// Its name in files.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Redis => "redis",
@@ -34,6 +35,7 @@ impl Server {
         }
     }
 
+    /// Its name in output.
     pub(super) const fn shown(self) -> &'static str {
         match self {
             Self::Redis => "Redis",
@@ -41,7 +43,7 @@ impl Server {
         }
     }
 
-    /// Its words; `{dir}` is the directory of the run.
+    /// Its command line; `{dir}` is the directory of the run.
     pub(super) fn command(self) -> Vec<String> {
         let text = match self {
             Self::Redis => {
@@ -53,16 +55,16 @@ impl Server {
                  hashpower=18,no_hashexpand,no_lru_crawler,no_lru_maintainer,slab_automove=0"
             }
         };
-        // An empty word is one: nothing is to be saved.
+        // `split(' ')` keeps the empty word after `--save`, which disables saving.
         let mut words: Vec<String> = text.split(' ').map(str::to_owned).collect();
         if self == Self::Memcached && sys::process::effective_user() == 0 {
-            // It refuses to run as root unless told to.
+            // memcached refuses to run as root without this flag.
             words.extend(["-u", "root"].map(str::to_owned));
         }
         words
     }
 
-    /// Words of a load on it, to which pace and output come.
+    /// The arguments of `afar` for a load on it, without pace and output.
     pub(super) fn load(self, keys: u32) -> Vec<String> {
         let target = format!("{0}+unix:{{dir}}/{0}", self.name());
         let (keys, bytes, depth) = (keys.to_string(), VALUE_BYTES.to_string(), DEPTH.to_string());
@@ -75,7 +77,7 @@ impl Server {
         words.concat().into_iter().map(str::to_owned).collect()
     }
 
-    /// An experiment with the server alone.
+    /// The text of an experiment with this server alone.
     pub(super) fn experiment(self, amount: Amount) -> String {
         let mut load = vec!["afar".to_owned()];
         load.extend(self.load(amount.keys));
@@ -86,7 +88,7 @@ impl Server {
     }
 }
 
-/// An experiment whose figure is requests a second, by a load that prints its record.
+/// The text of an experiment whose figure is requests per second, from the record of its load.
 pub(super) fn experiment(command: &[String], ready: Server, load: &[String]) -> String {
     format!(
         "timeout = \"120s\"\nallow_below_floor = true\n\

@@ -1,4 +1,4 @@
-//! Table 1: what a fault takes with and without the emulator, which delays nothing here.
+//! Table 1: the time of a fault with and without the emulator, at zero delay.
 
 use chart::{BLUE, ORANGE};
 use console::layout::{NONE, row, table};
@@ -15,10 +15,10 @@ use crate::{Measured, ReproduceError};
 use sweep::Cell;
 
 const PAGES: u32 = 2048;
-/// With `--quick` and without. A block takes half a second; from one run to the next the medians
-/// move by more than what afar adds.
+/// Blocks with `--quick` and without. A block takes half a second; between runs the medians vary by
+/// more than what afar adds.
 const BLOCKS: [u32; 2] = [15, 41];
-/// Pages that stay local, of those: a quarter, as of the minor faults.
+/// Local memory: a quarter of the pages, as in the runs of minor faults.
 const LOCAL: &str = "2MiB";
 
 /// Medians in nanoseconds, without and with afar.
@@ -28,7 +28,7 @@ struct Faults {
     demand: [Option<f64>; 2],
 }
 
-/// Measures it; `None` if it was interrupted before anything was known.
+/// Measures the figure.
 ///
 /// # Errors
 /// When nothing ran, or the kernel refuses userfaultfd.
@@ -87,10 +87,12 @@ fn report(faults: &Faults) -> Report {
     }
 }
 
+/// What afar adds to a fault.
 fn added([without, with]: [Option<f64>; 2]) -> Option<f64> {
     Some(with? - without?)
 }
 
+/// The table as text.
 fn rows(faults: &Faults) -> String {
     let ns = |ns: Option<f64>| ns.map_or_else(|| NONE.to_owned(), |ns| format!("{ns:.0}"));
     let mut rows = vec![row(["median, ns", "without", "with afar", "added", "DiME"])];

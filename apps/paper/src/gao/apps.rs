@@ -1,9 +1,9 @@
-//! Stand-ins for the applications of the paper's Table 2, and what has been measured of them.
+//! Stand-ins for the applications of the paper's Table 2, and their results.
 //!
-//! One matrix for Fig. 2 to 6 and Table 3: each figure is a section of it, and runs that figures
-//! share are made once. In full all sections are measured together, in the same blocks. Runs with
-//! all memory local come first and say how much memory a program uses: as in the paper, local
-//! memory is a fixed amount, a share of that.
+//! Fig. 2 to 6 and Table 3 have one matrix: each figure is a section of it, and runs that figures
+//! share are made once. Without `--quick` all sections are measured together, in the same blocks.
+//! Runs with all memory local come first and show the peak memory of each program: as in the paper,
+//! local memory is a fixed amount, a share of the peak.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ use sweep::Cell;
 
 use super::place::{Place, Section, cells, undelayed};
 
-/// As the paper sorts its applications by what they need.
+/// The paper's classes of applications, by the network that they need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
     A,
@@ -25,15 +25,15 @@ pub(super) enum Class {
     Both,
 }
 
-/// An application, and the program in its place.
+/// An application of the paper and the program that stands in for it.
 #[derive(Debug)]
 pub(super) struct App {
     pub(super) name: &'static str,
     pub(super) class: Class,
     words: &'static str,
-    /// Of its data and its work, quick and in full.
+    /// Flags for the sizes of data and work, with `--quick` and without.
     sizes: [&'static str; 2],
-    /// What is asked of it, if it is a server.
+    /// Its load if it is a server, with `--quick` and without.
     load: Option<[&'static str; 2]>,
 }
 
@@ -46,7 +46,7 @@ const fn job(
     App { name, class, words, sizes, load: None }
 }
 
-/// Each with as much work as is worth measuring beside its start.
+/// All applications; each program's work takes much longer than its start.
 pub(super) const APPS: [App; 7] = [
     job("wordcount", Class::Both, "wordcount", ["--size 8MiB", "--size 32MiB"]),
     job(
@@ -88,6 +88,7 @@ pub(super) const APPS: [App; 7] = [
 ];
 
 impl App {
+    /// The text of the program's experiment.
     fn experiment(&self, is_quick: bool, python: &str) -> String {
         let size = usize::from(!is_quick);
         let mut words = vec!["afar", "workload"];
@@ -95,7 +96,7 @@ impl App {
         if self.name == "sql" {
             words.extend(["--python", python]);
         }
-        // A run that hangs must not take the time of the others.
+        // A short time limit, so that a run that hangs leaves time for others.
         let timeout = if is_quick { "20s" } else { "120s" };
         let head = format!("timeout = \"{timeout}\"\nallow_below_floor = true\n[workload]\n");
         let Some(load) = self.load else {
@@ -116,33 +117,33 @@ impl App {
     }
 }
 
-/// One application under one network.
+/// The results of one application in one cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Point {
     pub(super) place: Place,
-    /// By which share it is slower than without far memory.
+    /// The slowdown against the native run, minus 1.
     pub(super) degradation: f64,
-    /// The least and the most of that in any block.
+    /// The smallest and the largest degradation of any block.
     pub(super) range: [f64; 2],
     pub(super) fetches: f64,
 }
 
 impl Point {
-    /// What its fetches would take one after another, in seconds.
+    /// How long its fetches would take one after another, in seconds.
     pub(super) fn fetch_s(&self) -> f64 {
         self.fetches * self.place.delay_us() * 1e-6
     }
 }
 
-/// One application under all of them.
+/// The results of one application in all cells.
 #[derive(Debug)]
 pub(super) struct Seen {
     pub(super) app: &'static App,
     pub(super) points: Vec<Point>,
-    /// With a quarter local and no delay: pages fetched, and how long a run takes from start to
-    /// end, in seconds.
+    /// With a quarter of the memory local and no delay: pages fetched, and the time of a run in
+    /// seconds.
     pub(super) undelayed: Option<(f64, f64)>,
-    /// How long a run without far memory takes from start to end, in seconds.
+    /// The time of a native run in seconds.
     pub(super) native_s: Option<f64>,
 }
 
@@ -156,21 +157,21 @@ impl Seen {
     }
 }
 
-/// A section of the matrix.
+/// The results of a section of the matrix.
 #[derive(Debug)]
 pub(super) struct Matrix {
     pub(super) seen: Vec<Seen>,
     pub(super) outcome: Outcome,
     wholes: Wholes,
-    /// Applications that are left out, and why.
+    /// Applications that were left out, and why.
     pub(super) lacks: Vec<String>,
 }
 
-/// Measures a section; in full, all of them. `None` if it was interrupted before anything was
-/// known.
+/// Measures a section; without `--quick`, all of them. `None` if it was interrupted before any
+/// result.
 ///
 /// # Errors
-/// When results cannot be kept, or nothing ran.
+/// When results cannot be written, or nothing ran.
 pub(super) fn measure(flags: &Options, section: Section) -> Result<Option<Matrix>, ReproduceError> {
     let set = ("gao", [1, BLOCKS]);
     let python = flags.python.to_string_lossy();
@@ -199,7 +200,7 @@ pub(super) fn measure(flags: &Options, section: Section) -> Result<Option<Matrix
     Ok(Some(Matrix { seen: seen.collect(), outcome, wholes, lacks }))
 }
 
-// Those whose programs are here.
+// The applications whose programs are installed, and why others are not measured.
 fn present(python: &str) -> (Vec<&'static App>, Vec<String>) {
     let mut lacks = Vec::new();
     let mut lack = |app: &App, why: &str| {
@@ -225,12 +226,14 @@ fn present(python: &str) -> (Vec<&'static App>, Vec<String>) {
     (apps.collect(), lacks)
 }
 
+/// Whether a Python has the module duckdb.
 fn has_duckdb(python: &str) -> bool {
     let mut command = std::process::Command::new(python);
     command.args(["-c", "import duckdb"]).stdin(std::process::Stdio::null());
     command.output().is_ok_and(|output| output.status.success())
 }
 
+/// The results of one application.
 fn seen(app: &'static App, runs: &Runs, places: &[Place], of: &str) -> Seen {
     let point = |&place: &Place| {
         let cell = place.cell(of);
@@ -266,7 +269,7 @@ impl Matrix {
         text
     }
 
-    /// Applications that are left out, for captions.
+    /// Sentences about applications that were left out, for captions.
     pub(super) fn left_out(&self) -> Vec<String> {
         self.lacks.iter().map(|lack| format!("Left out: {lack}.")).collect()
     }

@@ -1,20 +1,19 @@
-//! What the paper says of the shapes of its figures, held against points.
+//! Verdicts on the paper's statements about the shapes of its figures.
 
 use super::apps::{Class, Point, Seen};
 use super::place::{BASE, Place, Section};
 use super::published;
 use crate::report::Verdict;
 
-/// A slowdown that is lower by less is not lower.
+/// Differences of run time below this share are noise.
 const NOISE: f64 = 0.03;
-/// With one block.
+/// The same with one block.
 const NOISE_QUICK: f64 = 0.10;
-/// By how much time may fall from 40 to 100 Gb/s: a page takes 0.49 of 5.82 µs less.
+/// Most gain of run time from 40 to 100 Gb/s, as a share: a page takes 0.49 of 5.82 µs less.
 const FLAT: f64 = 0.10;
-/// Where its fetches take less than this share of a run without far memory, a program's working set
-/// is local.
+/// A program's working set is local if its fetches take less than this share of a native run.
 const CEASED: f64 = 0.01;
-/// What is no effect.
+/// Degradations up to this count as no effect.
 const NONE: f64 = 0.05;
 
 const WHY_NOISE: &str = "other work on this machine took processor time in some runs";
@@ -23,11 +22,13 @@ const WHY_TOUCHES: &str = "the first touch of a page costs more in the arena eng
 const WHY_BARE: &str = "the stand-ins do nothing but use memory: no disk, no shuffle, no collector \
                         whose time would dilute their faults";
 
+/// The noise with `--quick` or without.
 pub(super) const fn noise(is_quick: bool) -> f64 {
     if is_quick { NOISE_QUICK } else { NOISE }
 }
 
-/// The mean degradation of a class at a place; those that stand for both are left out.
+/// The mean degradation of a class in a cell, without applications of both classes; `None` if there
+/// are no results.
 pub(super) fn mean(seen: &[Seen], class: Class, place: Place) -> Option<f64> {
     let of_class = seen.iter().filter(|seen| seen.app.class == class);
     let all: Vec<f64> = of_class.filter_map(|seen| seen.degradation(place)).collect();
@@ -38,16 +39,17 @@ pub(super) fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-/// Points that are not where a shape has them.
+/// Points that contradict a shape.
 #[derive(Debug, Default)]
 struct Breaks {
-    /// In every block.
+    /// Points that contradict it in every block.
     always: Vec<String>,
-    /// On the whole, in runs that differ by as much.
+    /// Points that contradict it in the median, within the range of their runs.
     scattered: Vec<String>,
 }
 
 impl Breaks {
+    /// The verdict that `claim` holds unless a point always contradicts it.
     fn verdict(&self, mut claim: String, why: &str) -> Verdict {
         if !self.always.is_empty() {
             claim += &format!("; it is broken by {}", self.always.join("; "));
@@ -59,7 +61,7 @@ impl Breaks {
         Verdict::because(self.always.is_empty(), claim, why)
     }
 
-    /// Points that are faster than one before them.
+    /// Points that are faster than an earlier one of `places`, which are ordered by degradation.
     fn of_order(seen: &[Seen], places: &[Place], noise: f64) -> Self {
         let mut out = Self::default();
         for one in seen {
@@ -81,12 +83,13 @@ impl Breaks {
     }
 }
 
+/// The verdict that degradation grows along `places`.
 fn ordered(seen: &[Seen], places: &[Place], noise: f64, what: &str) -> Verdict {
     let claim = format!("{what}, within {:.0} %", noise * 100.0);
     Breaks::of_order(seen, places, noise).verdict(claim, WHY_NOISE)
 }
 
-/// Fig. 2: what networks keep classes under.
+/// Fig. 2: the degradation of classes stays within the paper's bounds.
 pub(super) fn networks(seen: &[Seen], is_quick: bool) -> Vec<Verdict> {
     let mut verdicts = Vec::new();
     let limits = [
@@ -116,7 +119,7 @@ pub(super) fn networks(seen: &[Seen], is_quick: bool) -> Vec<Verdict> {
     verdicts
 }
 
-// Class B suffers more.
+// The verdict that class B is degraded more than class A.
 fn split(seen: &[Seen]) -> Option<Verdict> {
     let (a, b) = (mean(seen, Class::A, BASE)?, mean(seen, Class::B, BASE)?);
     let each = |class: Class| {
@@ -139,7 +142,7 @@ fn split(seen: &[Seen]) -> Option<Verdict> {
     Some(Verdict::because(b > a, claim, why))
 }
 
-/// Fig. 3: no more than 40 Gb/s are of use.
+/// Fig. 3: more than 40 Gb/s hardly help.
 pub(super) fn bandwidths(seen: &[Seen], is_quick: bool) -> Vec<Verdict> {
     let at = |gbps| Place { gbps, ..BASE };
     let gain = |seen: &Seen, from, to| {
@@ -208,7 +211,7 @@ pub(super) fn latencies(seen: &[Seen], is_quick: bool) -> Vec<Verdict> {
     verdicts
 }
 
-/// Fig. 5: local memory.
+/// Fig. 5: degradation falls with local memory.
 pub(super) fn locals(seen: &[Seen], is_quick: bool) -> Vec<Verdict> {
     let places: Vec<Place> = Section::Fig5.places(is_quick).into_iter().rev().collect();
     let what = "degradation falls with local memory";
@@ -230,7 +233,7 @@ pub(super) fn locals(seen: &[Seen], is_quick: bool) -> Vec<Verdict> {
     verdicts
 }
 
-// Where fetches have all but ceased there is nothing left to wait for.
+// The verdict that a program whose working set is local has almost no degradation.
 fn above_the_working_set(seen: &[Seen], places: &[Place], is_quick: bool) -> Option<Verdict> {
     let none = NONE + noise(is_quick) - NOISE;
     let mut breaks = Breaks::default();

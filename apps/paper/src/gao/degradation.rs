@@ -1,6 +1,6 @@
-//! Figures 2 to 5: degradation over network and local memory, as the paper defines it: against the
-//! same job without delays. A fault here lasts as long as the delay, what the engine does included;
-//! so the run without far memory is the one without delays.
+//! Figures 2 to 5: degradation over network and local memory, against the same job without delays,
+//! as the paper defines it. A delay here includes the engine's own work, so the run without delays
+//! is the native one.
 
 use chart::{PALETTE, Tick};
 use console::layout::{NONE, table};
@@ -14,13 +14,13 @@ use crate::plot::{Axis, Chart, Kind, Series, draw};
 use crate::report::{Report, Verdict};
 use crate::{Measured, ReproduceError};
 
-/// Degradations below it are drawn there, in percent.
+/// The lower end of the axis in percent, at which smaller degradations are drawn.
 pub(super) const LEAST: f64 = 0.1;
 
-/// Measures a figure; `None` if it was interrupted before anything was known.
+/// Measures a figure; `None` if it was interrupted before any result.
 ///
 /// # Errors
-/// When results cannot be kept, or nothing ran.
+/// When results cannot be written, or nothing ran.
 pub(crate) fn run(flags: &Options, section: Section) -> Result<Option<Measured>, ReproduceError> {
     let Some(matrix) = measure(flags, section)? else { return Ok(None) };
     if matrix.is_empty() {
@@ -72,7 +72,7 @@ fn report(matrix: &Matrix, section: Section, is_quick: bool) -> Report {
     }
 }
 
-/// Of each application at each place.
+/// The table of degradations of each application in each cell, as text.
 pub(super) fn rows(seen: &[Seen], places: &[Place]) -> String {
     let mut head = vec!["degradation".to_owned()];
     head.extend(seen.iter().map(|seen| seen.app.name.to_owned()));
@@ -91,7 +91,7 @@ pub(super) fn rows(seen: &[Seen], places: &[Place]) -> String {
            sql, herd;\nword count and sort stand for jobs of both classes and are in neither mean\n"
 }
 
-/// The colour that an application has in every figure.
+/// The colour of an application, the same in every figure.
 pub(super) fn colour(name: &str) -> &'static str {
     let at = APPS.iter().position(|app| app.name == name).unwrap_or(0);
     PALETTE[at % PALETTE.len()]
@@ -112,12 +112,12 @@ fn picture(seen: &[Seen], section: Section, places: &[Place], caption: &[String]
         }
     });
     let caption: Vec<String> = notes(&charts).into_iter().chain(caption.iter().cloned()).collect();
-    // As the paper's: one above the other, where there is much to be named.
+    // Fig. 2 has its charts one above the other, as in the paper, because its axis has many names.
     let columns = if section == Section::Fig2 { 1 } else { 2 };
     draw(&title(section), &charts, columns, &caption)
 }
 
-// How to read what is there.
+// A legend of special marks in the charts; `None` if there are none.
 fn notes(charts: &[Chart]) -> Option<String> {
     let series = || charts.iter().flat_map(|chart| &chart.series);
     let mut notes = Vec::new();
@@ -133,13 +133,14 @@ fn notes(charts: &[Chart]) -> Option<String> {
     (!notes.is_empty()).then(|| notes.join(" "))
 }
 
-// A round number above everything, in percent.
+// A power of ten above all degradations, in percent.
 pub(super) fn most(seen: &[Seen]) -> f64 {
     let points = seen.iter().flat_map(|seen| &seen.points);
     let most = points.map(|point| point.degradation * 100.0).fold(100.0, f64::max);
     10_f64.powf(most.log10().ceil())
 }
 
+// The horizontal axis of a figure.
 fn axis(section: Section, places: &[Place]) -> Axis {
     let values = |of: fn(&Place) -> u32| -> Vec<f64> {
         places.iter().map(|place| f64::from(of(place))).collect()
@@ -160,6 +161,7 @@ fn axis(section: Section, places: &[Place]) -> Axis {
     }
 }
 
+// The position of a cell on the horizontal axis.
 fn at(section: Section, number: usize, place: Place) -> f64 {
     match section {
         Section::Fig2 => number as f64 + 1.0,
@@ -169,6 +171,7 @@ fn at(section: Section, number: usize, place: Place) -> f64 {
     }
 }
 
+// The series of an application: measured here, and logged by the authors.
 fn lines(seen: &Seen, section: Section, places: &[Place]) -> Vec<Series> {
     let name = seen.app.name;
     let line = |of: &dyn Fn(Place) -> Option<f64>| -> Vec<(f64, f64)> {

@@ -1,7 +1,7 @@
-//! Fig. 6: degradation against what a program swaps.
+//! Fig. 6: degradation against swap bandwidth.
 //!
-//! Fig. 6(b) is over the bandwidth of the whole memory, by counters in the processor's memory
-//! controller; those are not for guests of a virtual machine, so it is not measured.
+//! Fig. 6(b) is over memory bandwidth, by counters of the memory controller. Guests of a virtual
+//! machine cannot read them, so it is not measured.
 
 use console::layout::{row, table};
 use planner::slowdown::SwapLine;
@@ -16,11 +16,11 @@ use crate::report::{Report, Verdict};
 use crate::{Measured, ReproduceError};
 use experiment::fit::correlation;
 
-/// "Very strongly correlated" is at least this.
+/// The least correlation that counts as "very strongly correlated".
 const STRONG: f64 = 0.8;
 const PAGE_MB: f64 = 4096.0 / 1e6;
 
-/// One application: megabytes it fetches in a second of its run without delays, and its
+/// One application: megabytes per second that it fetches in a run without delays, and its
 /// degradation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Point {
@@ -29,10 +29,10 @@ struct Point {
     degradation: f64,
 }
 
-/// Measures it; `None` if it was interrupted before anything was known.
+/// Measures the figure; `None` if it was interrupted before any result.
 ///
 /// # Errors
-/// When results cannot be kept, or nothing ran.
+/// When results cannot be written, or nothing ran.
 pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
     let Some(matrix) = measure(flags, Section::Fig6)? else { return Ok(None) };
     let points: Vec<Point> = matrix.seen.iter().filter_map(point).collect();
@@ -47,6 +47,7 @@ pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
     }))
 }
 
+/// The point of an application; `None` if a run is missing.
 fn point(seen: &Seen) -> Option<Point> {
     let (fetches, seconds) = seen.undelayed?;
     let degradation = seen.degradation(BASE)?;
@@ -91,6 +92,7 @@ fn title() -> String {
     format!("{}, Fig. 6(a): degradation against swap bandwidth", published::SOURCE)
 }
 
+/// Pairs of swap bandwidth and degradation.
 fn pairs(points: &[Point]) -> Vec<(f64, f64)> {
     points.iter().map(|point| (point.mb_per_s, point.degradation)).collect()
 }

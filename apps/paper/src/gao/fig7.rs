@@ -1,10 +1,10 @@
 //! Figure 7: slowdown of flows by transport, under the traffic of a disaggregated datacenter.
 //!
-//! Each workload runs once with a quarter of its memory local; the pages that it fetched and wrote
-//! back are recorded. Clusters of five nodes draw flows from the record (§4.2), in racks and across
-//! the datacenter. Every transport carries the same flows: as the simulator of 2016 had it, and as
-//! its own paper has it, both with one measure. The paper prints no numbers beside its bars: what
-//! it says of their order is compared, and the completion times of 4 KiB that it publishes.
+//! Each workload runs once with a quarter of its memory local, and its fetches and write-backs are
+//! recorded. Clusters of five nodes draw flows from the record (§4.2), in racks and across the
+//! datacenter. Every transport carries the same flows, once as in the simulator of 2016 and once as
+//! in its own paper, with the same measure. The paper prints no numbers for its bars, so verdicts
+//! compare the order of bars, and completion times of 4 KiB.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -25,10 +25,10 @@ use crate::{Measured, ReproduceError};
 use fabric::{Feeder, Looker, LoopError, Settings, Setup, SimError, Stopped};
 use fabric::{figures, many, rows, run_stranded};
 
-/// Flows before and after those that are measured, each, are one in so many.
+/// One in this many flows is warm-up, and as many are cool-down.
 const UNMEASURED: usize = 10;
 
-/// Measures the figure; `None` if it was interrupted before anything was known.
+/// Measures the figure; `None` if it was interrupted before any result.
 pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
     let extent = if flags.quick { QUICK } else { FULL };
     let signals = console::interrupts()?;
@@ -71,6 +71,7 @@ pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
 }
 
 impl Extent {
+    /// The lines that describe the simulations.
     fn told(&self, of: &str, invalid: &[String]) -> String {
         let Self { seed_count, flow_count, .. } = self;
         let mut text = format!(
@@ -86,17 +87,18 @@ impl Extent {
     }
 }
 
-/// What workloads did.
+/// The records of workloads.
 struct Recorded {
-    /// Those of [`WORKLOADS`] of which there is a record.
+    /// Indexes of the [`WORKLOADS`] that were recorded.
     workloads: Vec<usize>,
-    /// Why there is none of the others.
+    /// Why the others were not.
     invalid: Vec<String>,
-    /// The most memory that each used, in bytes.
+    /// The peak memory of each, in bytes.
     peaks: serde_json::Map<String, serde_json::Value>,
 }
 
-/// Runs every workload without delay, and keeps lists of flows that are drawn from its record.
+/// Runs every workload without delay, and writes lists of flows drawn from its record; `None` if
+/// it was interrupted.
 fn recorded(
     flags: &Options,
     extent: &Extent,
@@ -117,7 +119,7 @@ fn recorded(
                 workloads.push(place);
             }
             Err(Stopped::Interrupted) => return Ok(None),
-            // The others can be recorded all the same.
+            // An invalid run leaves out only its own workload.
             Err(Stopped::Error(LoopError::Invalid(why))) => {
                 invalid.push(format!("{workload}: {why}"));
             }
@@ -132,8 +134,8 @@ fn recorded(
     Ok(Some(Recorded { workloads, invalid, peaks }))
 }
 
-/// Draws the flows of every scale and seed from a record, and writes each list to a file that
-/// `afar sim --traffic` reads, too.
+/// Draws the flows of every scale and seed from a record, and writes each list to a file, in the
+/// format of `afar sim --traffic`.
 fn draw_lists(
     record: &Path,
     workload: &str,
@@ -159,8 +161,8 @@ fn draw_lists(
     Ok(())
 }
 
-/// Flows as a list. None has an exchange: the simulator of 2016 knew flows that go one way only,
-/// and both halves of the figure have one measure.
+/// Flows as CSV, without exchanges: the simulator of 2016 had one-way flows only, and both halves
+/// of the figure have the same measure.
 fn csv(flows: &[netsim::Flow]) -> String {
     let mut text = "start_ps,src,dst,bytes\n".to_owned();
     for flow in flows {
@@ -170,11 +172,13 @@ fn csv(flows: &[netsim::Flow]) -> String {
     text
 }
 
+/// The file of a list of flows.
 fn list(output: &Path, workload: &str, place: Place, seed: u32) -> PathBuf {
     let (scale, what) = (SCALES[place.scale], if place.is_batched { "batches" } else { "pages" });
     output.join("gao-fig7").join(workload).join(format!("{scale}-{what}-seed-{seed}.csv"))
 }
 
+/// The settings of a simulation.
 fn settings(case: &Case, extent: &Extent, output: &Path) -> Settings {
     let Case { place, workload, transport, is_published, seed } = *case;
     let list = list(output, WORKLOADS[workload].0, place, seed);
@@ -189,18 +193,18 @@ fn settings(case: &Case, extent: &Extent, output: &Path) -> Settings {
         .with("seed", &seed.to_string())
 }
 
-/// When flows begin that are measured: neither the first nor the last ones, which meet a network
-/// that fills or empties.
+/// The span in which measured flows begin: without warm-up and cool-down.
 fn middle(setup: &Setup) -> Option<[Instant; 2]> {
     let count = setup.flows.len();
     let start = |place: usize| setup.flows.get(place).map(|flow| flow.start);
     Some([start(count / UNMEASURED)?, start(count - count / UNMEASURED)?])
 }
 
+/// The results of a simulation.
 fn point(setup: &Setup, outcome: &netsim::Outcome) -> Point {
     let Setup { fabric, flows, end, resolved, .. } = setup;
     let rows = rows(fabric, flows, outcome, *end);
-    // The simulator of 2016 knew full packets only.
+    // Flows of a page: the simulator of 2016 only had full packets, three of which carry a page.
     let is_page = |bytes: u64| (4096..=3 * u64::from(fabric.frame.payload)).contains(&bytes);
     let pages = rows.iter().filter(|row| is_page(row.flow.bytes));
     let (count, sum_ps) =

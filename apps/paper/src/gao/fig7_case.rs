@@ -1,30 +1,30 @@
-//! The cases of Figure 7, and the bars that come of them.
+//! The cases of Figure 7, and its bars.
 
 use experiment::stats;
 use results::Estimate;
 
-/// Transports of the figure, in its order, then those published later.
+/// Transports of the figure, in its order, then later ones.
 pub(super) const TRANSPORTS: [&str; 7] =
     ["pfabric", "phost", "fastpass", "dctcp", "tcp", "ndp", "homa"];
 /// How many of [`TRANSPORTS`] the simulator of 2016 had.
 pub(super) const PUBLISHED_COUNT: usize = 5;
-/// Where the blades of a cluster are.
+/// Scales of a cluster: the blades are in one rack, or across the datacenter.
 pub(super) const SCALES: [&str; 2] = ["rack", "datacenter"];
-/// What a pair of blades moves within this time is one flow, as §4.1 sums what is swapped at once:
-/// afar writes back some thirty pages at once, 0.1 µs apart, and programs wait for one page before
-/// they ask for the next, 3.5 µs later or more.
+/// All pages between two blades within this time are one flow, as in §4.1: afar writes back some
+/// thirty pages at once, 0.1 µs apart, and programs wait for one page before they request the next,
+/// 3.5 µs later or more.
 pub(super) const BATCH: &str = "4us";
-/// The transport that also carries every page by itself, to test what batches do.
+/// The transport that also carries every page as a flow of its own, to test the effect of batches.
 pub(super) const PAGES_BY: usize = 0;
 
-/// How much is simulated.
+/// The amount of simulation.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Extent {
-    /// Which of the sizes that workloads have.
+    /// The index of the size of workloads.
     pub(super) size: usize,
-    /// Rates of hosts' links.
+    /// The rates of hosts' links.
     pub(super) rates: &'static [&'static str],
-    /// Seeds from 1 on; each places the clusters and draws the flows anew.
+    /// The number of seeds, from 1 on; each places clusters and draws flows differently.
     pub(super) seed_count: u32,
     pub(super) flow_count: u32,
 }
@@ -40,15 +40,15 @@ pub(super) const QUICK: Extent =
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Case {
     pub(super) place: Place,
-    /// One of the workloads, by its place.
+    /// The index of the workload.
     pub(super) workload: usize,
-    /// One of [`TRANSPORTS`].
+    /// The index in [`TRANSPORTS`].
     pub(super) transport: usize,
     pub(super) is_published: bool,
     pub(super) seed: u32,
 }
 
-/// What came of it.
+/// The results of one simulation.
 #[derive(Debug, Clone)]
 pub(super) struct Point {
     /// Mean slowdown of flows.
@@ -57,67 +57,67 @@ pub(super) struct Point {
     pub(super) p99: f64,
     /// Share of the time that hosts' links were sending, while flows were measured.
     pub(super) load: f64,
-    /// Mean completion time of 4 KiB, in microseconds; nothing if no flow carries that.
+    /// Mean completion time of 4 KiB, in microseconds; `None` if there is no such flow.
     pub(super) page_us: Option<f64>,
     /// Flows that never finished.
     pub(super) unfinished_count: usize,
-    /// What may wait at a switch, as a setting.
+    /// The buffer of a switch, as a setting.
     pub(super) buffer: String,
 }
 
-/// One network, and how pages become flows.
+/// A network, and how pages become flows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
-    /// One of the rates of an extent.
+    /// The index of the rate in an extent.
     pub(super) rate: usize,
-    /// One of [`SCALES`].
+    /// The index in [`SCALES`].
     pub(super) scale: usize,
-    /// Whether what a pair moves at once is one flow; else each page is one.
+    /// Whether a batch of pages is one flow; otherwise each page is one.
     pub(super) is_batched: bool,
 }
 
 /// One transport with one workload in one network, over all seeds.
 #[derive(Debug, Clone)]
 pub(super) struct Bar {
-    /// Of the first seed.
+    /// The case of the first seed.
     pub(super) case: Case,
     /// Mean slowdowns, by seed.
     pub(super) means: Vec<f64>,
-    /// Of those means.
+    /// The estimate from those means.
     pub(super) slowdown: Estimate,
-    /// Of 99th percentiles of slowdowns.
+    /// The estimate of the 99th percentile of slowdowns.
     pub(super) p99: Estimate,
     /// Share of the time that hosts' links were sending: the median over seeds.
     pub(super) load: f64,
-    /// Of mean completion times of 4 KiB, in microseconds.
+    /// The estimate of mean completion times of 4 KiB, in microseconds.
     pub(super) page_us: Option<Estimate>,
-    /// Flows that never finished, with all seeds.
+    /// Flows that never finished, over all seeds.
     pub(super) unfinished_count: usize,
     pub(super) buffer: String,
 }
 
 impl Place {
-    /// Every one of an extent with batches, in the order of the table.
+    /// All networks of an extent with batches, in the order of the table.
     pub(super) fn all(extent: &Extent) -> Vec<Self> {
         let is_batched = true;
         let of = |scale| (0..extent.rates.len()).map(move |rate| Self { rate, scale, is_batched });
         (0..SCALES.len()).flat_map(of).collect()
     }
 
-    /// Every one of a rate.
+    /// All networks of one rate, with batches and without.
     pub(super) fn once(rate: usize) -> Vec<Self> {
         let of = |scale| [true, false].map(|is_batched| Self { rate, scale, is_batched });
         (0..SCALES.len()).flat_map(of).collect()
     }
 
-    /// As a caption has it.
+    /// Its name in captions.
     pub(super) fn name(self, extent: &Extent) -> String {
         format!("{} at {}", SCALES[self.scale], extent.rates[self.rate])
     }
 }
 
 impl Bar {
-    /// Bars of which every seed was simulated.
+    /// All bars whose seeds were all simulated.
     pub(super) fn all(cases: &[Case], points: &[Option<Point>]) -> Vec<Self> {
         let mut groups: Vec<(Case, Vec<Option<&Point>>)> = Vec::new();
         for (case, point) in cases.iter().zip(points) {
@@ -148,19 +148,19 @@ impl Bar {
 }
 
 impl Case {
-    /// Whether only the seed may differ.
+    /// Whether two cases differ at most in their seeds.
     fn is_like(&self, other: &Self) -> bool {
         let all = |case: &Self| (case.place, case.workload, case.transport, case.is_published);
         all(self) == all(other)
     }
 }
 
-/// Every seed of an extent.
+/// All seeds of an extent.
 pub(super) fn seeds(extent: &Extent) -> Vec<u32> {
     (1..=extent.seed_count).collect()
 }
 
-/// Every case of an extent with some of the workloads.
+/// All cases of an extent with `workloads`.
 pub(super) fn cases(extent: &Extent, workloads: &[usize]) -> Vec<Case> {
     let mut cases = Vec::new();
     for place in (0..extent.rates.len()).flat_map(Place::once) {
@@ -176,7 +176,7 @@ pub(super) fn cases(extent: &Extent, workloads: &[usize]) -> Vec<Case> {
             }
         }
     }
-    // The longest last would leave processors idle; Fastpass with many small flows is that.
+    // The longest cases, those of Fastpass, come first, so that no processor idles at the end.
     cases.sort_by_key(|case| TRANSPORTS[case.transport] != "fastpass");
     cases
 }

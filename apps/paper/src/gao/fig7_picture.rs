@@ -8,12 +8,13 @@ use super::workloads::WORKLOADS;
 const WIDTH: f64 = 980.0;
 const LEFT: f64 = 70.0;
 const HEIGHT: f64 = 190.0;
-/// Below a panel, for the loads and the names of programs.
+/// Height below a panel, for the loads and the names of programs.
 const BELOW: f64 = 112.0;
-/// Bars of a program: each transport as published, if it was, and now; and the room beside them.
+/// Bars of a program, one or two for each transport,
 const SLOTS: f64 = (TRANSPORTS.len() + PUBLISHED_COUNT) as f64;
+/// and the gap between programs, in bars.
 const GAP: f64 = 1.5;
-/// From one line of text to the next.
+/// Height of a line of text.
 const LINE: f64 = 17.0;
 
 /// Draws the figure with its caption.
@@ -42,11 +43,12 @@ pub(super) fn draw(title: &str, extent: &Extent, bars: &[Bar], caption: &str) ->
     svg.finish(title)
 }
 
-/// The most that is drawn of a bar.
+/// The upper end of a bar or of its interval.
 fn top(bar: &Bar) -> f64 {
     bar.slowdown.ends().map_or(bar.slowdown.median, |(_, high)| high)
 }
 
+/// Draws the panel of one network.
 fn panel(
     svg: &mut Svg,
     (extent, place): (&Extent, Place),
@@ -83,7 +85,7 @@ fn panel(
     svg.frame(&panel);
 }
 
-/// Where a bar is among those of its program.
+/// The position of a bar among those of its program.
 fn slot(bar: &Bar) -> f64 {
     let before = bar.case.transport + bar.case.transport.min(PUBLISHED_COUNT);
     let is_second = bar.case.transport < PUBLISHED_COUNT && !bar.case.is_published;

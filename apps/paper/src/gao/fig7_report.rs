@@ -1,4 +1,4 @@
-//! What Figure 7 says: a table, its caption, verdicts and the record, computed from points alone.
+//! The report of Figure 7, computed from its bars: table, caption, verdicts and record.
 
 use console::layout::{NONE, row, table};
 use experiment::stats;
@@ -16,6 +16,7 @@ use crate::report::{Report, Verdict};
 const WHY_FEW: &str = "so few seeds have no interval";
 const WHY_ONE: &str = "the interval of a ratio holds 1";
 
+/// The bar of a case.
 fn find(
     bars: &[Bar],
     (place, workload, transport): (Place, usize, usize),
@@ -27,7 +28,7 @@ fn find(
     })
 }
 
-/// Everything that is said of the figure.
+/// The report of the figure.
 pub(super) fn report(extent: &Extent, bars: &[Bar]) -> Report {
     let title = "Gao et al. 2016, Fig. 7: slowdown of flows between blades, by transport";
     let text = caption(extent, bars);
@@ -45,6 +46,7 @@ pub(super) fn report(extent: &Extent, bars: &[Bar]) -> Report {
     }
 }
 
+/// The table as text.
 fn rows(extent: &Extent, bars: &[Bar]) -> String {
     let mut rows = vec![row([
         "program",
@@ -80,12 +82,13 @@ fn rows(extent: &Extent, bars: &[Bar]) -> String {
     table(&rows)
 }
 
+/// Slowdown, 99th percentile and load of a bar, as text.
 fn cells(bar: &Bar) -> [String; 3] {
     let load = format!("{:.2} %", bar.load * 100.0);
     [bar.slowdown.text(3), format!("{:.2}", bar.p99.median), load]
 }
 
-/// What bars are, and which causes of what they show were tested.
+/// The caption: what bars show, and which causes were tested.
 fn caption(extent: &Extent, bars: &[Bar]) -> String {
     let [low, high] = [f64::min, f64::max].map(|of: fn(f64, f64) -> f64| {
         bars.iter().map(|bar| bar.load * 100.0).reduce(of).unwrap_or(0.0)
@@ -122,7 +125,7 @@ fn caption(extent: &Extent, bars: &[Bar]) -> String {
     )
 }
 
-/// What may wait at switches, with those that differ from the paper's named.
+/// The buffers of switches as text; names transports whose buffers differ from the paper's.
 fn buffers(bars: &[Bar]) -> String {
     let other = |(transport, name): (usize, &&str)| {
         let mut all = bars.iter().filter(|bar| bar.case.transport == transport);
@@ -138,7 +141,7 @@ fn buffers(bars: &[Bar]) -> String {
     format!("{PAPER_BUFFER} of a switch's port{}", others.collect::<String>())
 }
 
-/// As the setting has it.
+/// The paper's buffer, as a setting.
 const PAPER_BUFFER: &str = "36864B";
 
 fn verdicts(extent: &Extent, bars: &[Bar]) -> Vec<Verdict> {
@@ -152,8 +155,8 @@ fn verdicts(extent: &Extent, bars: &[Bar]) -> Vec<Verdict> {
     verdicts
 }
 
-/// How many times more one transport slows flows down than another, as published, seed by seed:
-/// means over all workloads. Nothing if a bar is missing.
+/// The ratio of the mean slowdowns of two transports as published, over all workloads, seed by
+/// seed; `None` if a bar is missing.
 fn ratio(bars: &[Bar], place: Place, [worse, better]: [&str; 2]) -> Option<Estimate> {
     let sums = |name: &str| -> Option<Vec<f64>> {
         let transport = TRANSPORTS.iter().position(|known| *known == name)?;
@@ -166,7 +169,7 @@ fn ratio(bars: &[Bar], place: Place, [worse, better]: [&str; 2]) -> Option<Estim
     stats::estimate(&ratios.collect::<Vec<_>>())
 }
 
-/// Whether the order is the paper's; nothing if a bar is missing.
+/// The verdicts whether the order of transports is the paper's; none if a bar is missing.
 fn order(extent: &Extent, bars: &[Bar], place: Place) -> Vec<Verdict> {
     let claims: [(&[[&str; 2]], &str); 2] = [
         (
@@ -202,7 +205,7 @@ fn order(extent: &Extent, bars: &[Bar], place: Place) -> Vec<Verdict> {
     claims.iter().filter_map(verdict).collect()
 }
 
-/// Whether 4 KiB take as long by pFabric as published as those times that the paper fed back.
+/// The verdict whether completion times of 4 KiB with pFabric as published agree with the paper's.
 fn pages(extent: &Extent, bars: &[Bar], place: Place) -> Option<Verdict> {
     let (rate, scale) = (extent.rates[place.rate], SCALES[place.scale]);
     let page: &Page = published::page(rate, scale)?;
@@ -221,6 +224,7 @@ fn pages(extent: &Extent, bars: &[Bar], place: Place) -> Option<Verdict> {
     Some(Verdict::new(page.is_near(low) && page.is_near(high), claim))
 }
 
+/// A bar for the record.
 fn record(extent: &Extent, bar: &Bar) -> Value {
     let Bar { case, .. } = bar;
     json!({

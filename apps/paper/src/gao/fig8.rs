@@ -1,10 +1,10 @@
-//! Figure 8: how much slower applications are whose pages take as long as in the simulated network,
-//! with and without the queueing that their own traffic makes there.
+//! Figure 8: the degradation of applications whose pages take the completion times of a simulated
+//! network, with and without the queueing of their own traffic.
 //!
-//! The paper injects pFabric's completion times once, as simulated from traffic without delay; so
-//! does the first round here. Delays slow a program down, and its traffic with it; so more rounds
-//! follow until delays and traffic agree. Workloads stand in for applications; clusters of five
-//! fill the network, each drawing flows from distributions by pair of blades, as in §4.2.
+//! The paper injects completion times of pFabric once, simulated from traffic without delay; so
+//! does the first round here. Delays slow a program down, and its traffic with it, so more rounds
+//! follow until delays and traffic agree. Workloads stand in for applications. Clusters of five
+//! nodes fill the network; each draws flows from distributions by pair of blades, as in §4.2.
 
 use std::cell::OnceCell;
 
@@ -19,14 +19,15 @@ use crate::{Measured, ReproduceError};
 use fabric::Settings;
 use fabric::{Feeder, LoopError, Short, Stopped};
 
-/// How much is done of it.
+/// The amount of measurement.
 struct Extent {
-    /// Which of the sizes programs have.
+    /// The index of the size of programs.
     size: usize,
-    /// How often a program does its job in each run: the middle time counts.
+    /// Repetitions of a program's job in each run; the median time counts.
     repeat: &'static str,
     runs: u32,
-    /// Runs without delay that all others of a program are compared with; none if each has its own.
+    /// Runs without delay to which all others of a program are compared; `None` if each has its
+    /// own.
     without_count: Option<u32>,
     rounds: u32,
     flow_count: &'static str,
@@ -34,8 +35,8 @@ struct Extent {
 
 const FULL: Extent =
     Extent { size: 1, repeat: "5", runs: 5, without_count: None, rounds: 6, flow_count: "100000" };
-/// Most of a run with delays measured anew what a fault costs, and half of the runs were without:
-/// one calibration is for all of it, and three runs of each program tell how far runs are apart.
+/// With `--quick`: one calibration for all runs and three runs without delay per program, because
+/// calibrations and runs without delay would take most of the time.
 const QUICK: Extent = Extent {
     size: 0,
     repeat: "3",
@@ -45,7 +46,7 @@ const QUICK: Extent = Extent {
     flow_count: "20000",
 };
 
-/// Measures the figure; `None` if it was interrupted before anything was known.
+/// Measures the figure; `None` if it was interrupted before any result.
 pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
     let extent = if flags.quick { QUICK } else { FULL };
     let calibrated = OnceCell::new();
@@ -69,7 +70,7 @@ pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
                 is_interrupted = true;
                 break;
             }
-            // The others can be measured all the same.
+            // An invalid run leaves out only its own workload.
             Err(Stopped::Error(LoopError::Invalid(why))) => {
                 if let Some(point) = points.last_mut() {
                     point.fed.fill(None);
@@ -100,6 +101,7 @@ pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
 }
 
 impl Extent {
+    /// The lines that describe the runs.
     fn told(&self, of: &str) -> String {
         let Self { repeat, runs, flow_count, .. } = self;
         let beside = match self.without_count {
@@ -117,7 +119,7 @@ impl Extent {
     }
 }
 
-/// Fills the last of `points`.
+/// Measures the last workload of `points` in every network.
 fn every_network(
     feeder: &Feeder<'_>,
     extent: &Extent,
@@ -141,6 +143,7 @@ fn every_network(
     Ok(())
 }
 
+/// The settings of a network's simulation.
 fn settings(network: &Network, flow_count: &str) -> Settings {
     Settings::default()
         .with("traffic", "blades")

@@ -1,9 +1,9 @@
-//! The networks of Figure 8, and what programs did in each.
+//! The networks of Figure 8, and the results of programs in each.
 
 use fabric::{Fed, FedRound, Slower};
 
-/// Rates and places of clusters, with the least and the most that programs are slower on average
-/// there (§4.4); at 40 Gb/s the paper has one number.
+/// Rates and scales, with the lowest and highest mean degradation in the paper (§4.4); at 40 Gb/s
+/// the paper has one number.
 pub(super) const NETWORKS: [Network; 4] = [
     Network { rate: "40Gbps", scale: "datacenter", paper: (0.14, 0.14) },
     Network { rate: "40Gbps", scale: "rack", paper: (0.11, 0.11) },
@@ -11,7 +11,7 @@ pub(super) const NETWORKS: [Network; 4] = [
     Network { rate: "100Gbps", scale: "rack", paper: (0.004, 0.035) },
 ];
 
-/// Where clusters are, and what the paper says of programs there.
+/// A network, and the paper's range of mean degradations in it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Network {
     pub(super) rate: &'static str,
@@ -19,19 +19,20 @@ pub(super) struct Network {
     pub(super) paper: (f64, f64),
 }
 
-/// A workload in every network, as far as they were run.
+/// The results of a workload in every network; `None` for one that was not run.
 #[derive(Debug, Clone)]
 pub(super) struct Point {
     pub(super) workload: &'static str,
     pub(super) fed: Vec<Option<Fed>>,
 }
 
-/// Degradations of one workload: by an idle network, with its traffic fed back once, and closed.
+/// The degradations of a workload: with an idle network, with its traffic fed back once, and with
+/// the loop closed.
 pub(super) fn degradations(fed: &Fed) -> Option<[Slower; 3]> {
     Some(rounds(fed)?.map(|round| round.slower))
 }
 
-/// The rounds that those are of.
+/// The rounds of those three degradations.
 pub(super) fn rounds(fed: &Fed) -> Option<[&FedRound; 3]> {
     Some([&fed.idle, fed.rounds.first()?, fed.rounds.last()?])
 }

@@ -6,7 +6,7 @@ use super::fig8_case::{NETWORKS, Point, degradations};
 use super::workloads::{LABELS, WORKLOADS};
 
 const WIDTH: f64 = 960.0;
-/// From one line of text to the next.
+/// Height of a line of text.
 const LINE: f64 = 17.0;
 
 /// Draws the figure with its caption.

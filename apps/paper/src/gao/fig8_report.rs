@@ -1,4 +1,4 @@
-//! What Figure 8 says: a table, its caption, verdicts and the record, computed from points alone.
+//! The report of Figure 8, computed from its points: table, caption, verdicts and record.
 
 use console::layout::{NONE, table};
 use experiment::stats;
@@ -12,19 +12,20 @@ use super::published;
 use super::workloads::WORKLOADS;
 use crate::report::{Report, Verdict};
 
-/// How much more queueing slows programs down at 40 Gb/s than none (§4.4).
+/// The paper's ratio of degradation with queueing to that without, at 40 Gb/s (§4.4).
 const TIMES: (f64, f64) = (2.0, 3.0);
-/// Thousand pages that a node of the paper's cluster swapped in a second, the least and the most of
-/// five applications: what it read by how long it ran without delay (data of Gao et al., §3).
+/// Thousand pages per second that a node of the paper's cluster swapped in, the lowest and highest
+/// of five applications: reads over run time without delay (data of Gao et al., §3).
 const PAPER_RATES: (u32, u32) = (6, 79);
 
 const WHY_FEW: &str = "so few runs have no interval";
 const WHY_HELD: &str = "the interval holds an end of what is claimed";
 
-/// Shares by run, averaged over programs: with an idle network, fed back once, and closed.
+/// Degradations by run, averaged over programs: with an idle network, fed back once, and closed.
 type Runs = [Vec<f64>; 3];
 
-/// The means over workloads in each network, run by run; nothing where a workload is missing.
+/// The mean degradations over workloads in each network, run by run; `None` where a workload is
+/// missing.
 fn means(points: &[Point]) -> [Option<Runs>; 4] {
     std::array::from_fn(|network| {
         let all: Option<Vec<[&FedRound; 3]>> =
@@ -40,7 +41,7 @@ fn means(points: &[Point]) -> [Option<Runs>; 4] {
     })
 }
 
-/// Everything that is said of the figure.
+/// The report of the figure.
 pub(super) fn report(points: &[Point]) -> Report {
     let means = means(points);
     let title = "Gao et al. 2016, Fig. 8: applications under completion times of the network";
@@ -57,7 +58,7 @@ pub(super) fn report(points: &[Point]) -> Report {
     }
 }
 
-/// How many runs of programs were disturbed, if any was.
+/// A sentence about disturbed runs; empty if there are none.
 fn disturbed(points: &[Point]) -> String {
     let fed = points.iter().flat_map(|point| point.fed.iter().flatten());
     let rounds: Vec<&FedRound> =
@@ -91,6 +92,7 @@ const COLUMNS: [&str; 15] = [
     "agreed",
 ];
 
+/// The table as text.
 fn rows(points: &[Point], means: &[Option<Runs>; 4]) -> String {
     let mut rows = vec![COLUMNS.map(str::to_owned).to_vec()];
     for point in points {
@@ -113,6 +115,7 @@ fn rows(points: &[Point], means: &[Option<Runs>; 4]) -> String {
     table(&rows)
 }
 
+/// The cells of a row after its network.
 fn cells(fed: Option<&Fed>) -> [String; 12] {
     let known = fed.and_then(|fed| Some((fed, degradations(fed)?, fed.rounds.first()?)));
     let Some((fed, [idle, once, closed], first)) = known else {
@@ -137,7 +140,7 @@ fn cells(fed: Option<&Fed>) -> [String; 12] {
     ]
 }
 
-/// What columns are, and which causes of what they show were tested.
+/// The caption: what columns show, and which causes were tested.
 fn caption(points: &[Point]) -> String {
     let fed = || points.iter().flat_map(|point| point.fed.iter().flatten());
     let rates = points.iter().flat_map(|point| point.fed.iter().flatten().take(1));
@@ -172,20 +175,22 @@ fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
+/// A degradation with its noise as text.
 fn share(of: Slower) -> String {
     format!("{:.1} ± {:.1} %", of.median * 100.0, of.noise * 100.0)
 }
 
-/// In hundredths.
+/// The estimate of shares, in percent.
 fn estimate(shares: &[f64]) -> Option<Estimate> {
     stats::estimate(&shares.iter().map(|share| share * 100.0).collect::<Vec<_>>())
 }
 
+/// The estimate of shares as text, in percent.
 fn interval(shares: &[f64]) -> String {
     estimate(shares).map_or_else(|| NONE.to_owned(), |one| format!("{} %", one.text(1)))
 }
 
-/// Whether something lies between two values, by its interval.
+/// The verdict whether an estimate lies between two values with its whole interval.
 fn between(of: Option<Estimate>, (low, high): (f64, f64), claim: String) -> Verdict {
     match of.and_then(|of| of.ends()) {
         None => Verdict::undecided(claim, WHY_FEW),
@@ -227,15 +232,15 @@ fn verdicts(points: &[Point], means: &[Option<Runs>; 4]) -> Vec<Verdict> {
     verdicts
 }
 
-/// Whether one is less than the other, run by run.
+/// The verdict whether `one` is less than `other`, run by run.
 fn below(one: &[f64], other: &[f64], claim: String) -> Verdict {
     let more: Vec<f64> = one.iter().zip(other).map(|(one, other)| other - one).collect();
     between(stats::estimate(&more), (f64::MIN_POSITIVE, f64::INFINITY), claim)
 }
 
-/// How many times more programs are slowed down by queueing than by an idle network.
+/// The verdict on the ratio of degradation with queueing to that with an idle network.
 fn times([idle, once, _]: &Runs) -> Verdict {
-    // A program that is faster under delay says that this machine was busy, nothing more.
+    // A run that is faster under delay only shows that the machine was busy.
     let is_slower = idle.iter().all(|share| *share > 0.0);
     let ratios: Vec<f64> = once.iter().zip(idle).map(|(once, idle)| once / idle).collect();
     let ratio = stats::estimate(&ratios).filter(|_| is_slower);
@@ -249,7 +254,7 @@ fn times([idle, once, _]: &Runs) -> Verdict {
     between(ratio, TIMES, claim)
 }
 
-/// Whether it is as the paper has it, to half as much and twice as much.
+/// The verdict whether the degradation is within a factor of 2 of the paper's.
 fn near(network: &Network, once: &[f64], closed: &[f64]) -> Verdict {
     let Network { rate, scale, paper: (low, high) } = *network;
     let paper = match low == high {
@@ -265,7 +270,7 @@ fn near(network: &Network, once: &[f64], closed: &[f64]) -> Verdict {
     between(stats::estimate(once), (low / 2.0, high * 2.0), claim)
 }
 
-/// Whether the pages that programs are given take as long as those of the paper.
+/// The verdict whether completion times of pages agree with those of the paper.
 fn pages(points: &[Point], (place, network): (usize, &Network)) -> Option<Verdict> {
     let page = published::page(network.rate, network.scale)?;
     let fed = points.iter().filter_map(|point| point.fed[place].as_ref()?.rounds.first());

@@ -1,9 +1,9 @@
-//! What the stand-ins are measured under, and which figure needs what.
+//! The cells in which stand-ins are measured, and which figure needs which.
 
 use crate::programs::far;
 use sweep::Cell;
 
-/// A network and a share of local memory, in percent. Times are round trips.
+/// A network (round-trip time and bandwidth), and local memory in percent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) rtt_us: u32,
@@ -11,12 +11,12 @@ pub(super) struct Place {
     pub(super) local: u32,
 }
 
-/// What the paper compares with: 5 µs, 40 Gb/s, a quarter of the memory.
+/// The paper's base case: 5 µs, 40 Gb/s, a quarter of the memory local.
 pub(super) const BASE: Place = Place { rtt_us: 5, gbps: 40, local: 25 };
 
 const PAGE_BITS: f64 = 4096.0 * 8.0;
 
-/// A figure or table.
+/// A figure or table, as a section of the matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Section {
     Fig2,
@@ -31,7 +31,7 @@ impl Section {
     const ALL: [Self; 6] =
         [Self::Fig2, Self::Fig3, Self::Fig4, Self::Fig5, Self::Fig6, Self::Table3];
 
-    /// What it is made of, in the order of its axis.
+    /// The cells that it needs, in the order of its axis.
     pub(super) fn places(self, is_quick: bool) -> Vec<Place> {
         let latencies =
             |rtts: &[u32]| rtts.iter().map(|&rtt_us| Place { rtt_us, ..BASE }).collect();
@@ -74,12 +74,13 @@ impl Place {
         format!("{} µs, {} Gb/s, {} % local", self.rtt_us, self.gbps, self.local)
     }
 
-    /// What a fetch takes on an idle link.
+    /// The time of a fetch on an idle link.
     pub(super) fn delay_us(self) -> f64 {
         f64::from(self.rtt_us) + PAGE_BITS / (f64::from(self.gbps) * 1e3)
     }
 
-    // Gao's link: a round trip, then one transfer after another in each direction.
+    // The cell; the link is that of Gao et al.: a round trip, then one transfer after another in
+    // each direction.
     pub(super) fn cell(self, of: &str) -> Cell {
         far(&[
             ("local", &format!("{}%", self.local)),
@@ -91,7 +92,7 @@ impl Place {
     }
 }
 
-/// What a program is run in, whose local memory is a share of `of`.
+/// All cells of a program whose local memory is a share of `of`.
 pub(super) fn cells(section: Section, is_quick: bool, of: &str) -> Vec<Cell> {
     let mut cells = vec![Cell::NATIVE, undelayed(of)];
     let sections = if is_quick { vec![section] } else { Section::ALL.to_vec() };
@@ -104,7 +105,7 @@ pub(super) fn cells(section: Section, is_quick: bool, of: &str) -> Vec<Cell> {
     cells
 }
 
-/// A quarter local, and no delay: what swaps, and how fast.
+/// The cell with a quarter of the memory local and no delay, which shows swap bandwidth.
 pub(super) fn undelayed(of: &str) -> Cell {
     far(&[("local", &format!("{}%", BASE.local)), ("of", of)])
 }

@@ -1,22 +1,23 @@
-//! Degradations that the authors publish: text of §3 and logs of their repository.
+//! Numbers that the authors publish, in the text and in logs of their repository.
 
 use super::place::Place;
 
 pub(super) const SOURCE: &str = "Gao et al., OSDI 2016";
 
-/// §3.2: what class A is under with 5 µs and 40 Gb/s, class B with 3 µs and 40 to 100 Gb/s.
+/// §3.2: most degradation of class A with 5 µs and 40 Gb/s,
 pub(super) const CLASS_A: f64 = 0.05;
+/// and of class B with 3 µs and 40 to 100 Gb/s.
 pub(super) const CLASS_B: f64 = 0.08;
 
-/// Fig. 5: class B at 20 % and at 30 % local, with 5 µs and 40 Gb/s.
+/// Fig. 5: degradation of class B at 20 % and at 30 % local, with 5 µs and 40 Gb/s.
 pub(super) const CLASS_B_LOCAL: [f64; 2] = [0.15, 0.07];
 
-/// §5.1: software for each page that is swapped in, ns.
+/// §5.1: software time of swapping a page in, ns.
 pub(super) const SWAP_NS: f64 = 2_460.0;
 /// Table 5: least, mean, median, 99.5th percentile and most of a request to their RDMA device, ns.
 pub(super) const RDMA_NS: [f64; 5] = [3_394.0, 3_492.0, 3_438.0, 4_549.0, 12_254.0];
 
-/// What a page took in the paper's network, by rate of hosts' links and place of clusters.
+/// The paper's completion times of a page in one network.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Page {
     pub(super) rate: &'static str,
@@ -24,11 +25,11 @@ pub(super) struct Page {
     /// Mean completion times of 4 KiB under pFabric that the paper fed back to its eight
     /// applications (§4.4): the least and the most, in microseconds.
     pub(super) us: (f64, f64),
-    /// How far beyond them, as a share, is still agreement.
+    /// Largest deviation from that range that still agrees, as a share.
     pub(super) near: f64,
 }
 
-/// Files of the authors' repository (rmem/fcts).
+/// Completion times from the authors' repository (rmem/fcts).
 pub(super) const PAGES: [Page; 4] = [
     Page { rate: "40Gbps", scale: "datacenter", us: (2.864, 3.354), near: 0.08 },
     Page { rate: "40Gbps", scale: "rack", us: (1.390, 1.735), near: 0.08 },
@@ -37,20 +38,20 @@ pub(super) const PAGES: [Page; 4] = [
 ];
 
 impl Page {
-    /// Whether a time agrees with those of the paper.
+    /// Whether a completion time agrees with those of the paper.
     pub(super) fn is_near(&self, us: f64) -> bool {
         let (low, high) = self.us;
         (low * (1.0 - self.near)..=high * (1.0 + self.near)).contains(&us)
     }
 }
 
-/// What a page took in one of the paper's networks.
+/// The paper's completion times of a page in a network; `None` if it has none.
 pub(super) fn page(rate: &str, scale: &str) -> Option<&'static Page> {
     PAGES.iter().find(|page| page.rate == rate && page.scale == scale)
 }
 
-/// A workload here; of the application it stands in for, degradations at 1, 5 and 10 µs, each with
-/// 100, 40 and 10 Gb/s. They are from earlier runs than the figure.
+/// Workloads, and logged degradations of the applications that they stand in for, at 1, 5 and 10 µs
+/// with 100, 40 and 10 Gb/s each. The logs are from earlier runs than the figure.
 pub(super) const LOGGED: [(&str, [[f64; 3]; 3]); 4] = [
     ("als", [[0.0278, 0.0381, 0.0731], [0.0448, 0.0549, 0.0909], [0.0788, 0.0679, 0.1113]]),
     ("sort", [[0.0094, 0.0194, 0.0815], [0.0434, 0.0237, 0.0953], [0.0561, 0.0710, 0.1196]]),
@@ -58,7 +59,8 @@ pub(super) const LOGGED: [(&str, [[f64; 3]; 3]); 4] = [
     ("memcached", [[0.0250, 0.0359, 0.1371], [0.1079, 0.1044, 0.2221], [0.2161, 0.2158, 0.3526]]),
 ];
 
-/// The degradation that was logged of what a workload stands in for.
+/// The logged degradation of the application that a workload stands in for; `None` if there is
+/// none.
 pub(super) fn logged(name: &str, place: Place) -> Option<f64> {
     let (_, rows) = LOGGED.iter().find(|(logged, _)| *logged == name)?;
     let row = [1, 5, 10].into_iter().position(|rtt_us| rtt_us == place.rtt_us)?;

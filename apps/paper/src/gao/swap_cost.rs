@@ -1,6 +1,6 @@
-//! §5.1: what the software of swapping costs for each page, beside Table 5.
+//! §5.1: the software cost of swapping a page in, beside Table 5.
 //!
-//! Table 5 itself, requests to a block device over RDMA, needs such a network card and is not
+//! Table 5 itself, requests to a block device over RDMA, needs an RDMA network card and is not
 //! measured.
 
 use console::layout::{NONE, row, table};
@@ -18,12 +18,12 @@ use crate::{Measured, ReproduceError};
 use sweep::Cell;
 
 const PAGES: u32 = 8192;
-/// A quarter of the pages.
+/// Local memory: a quarter of the pages.
 const LOCAL: &str = "8MiB";
 const NOT_MEASURED: &str = "Not measured: requests to a block device over RDMA (Table 5). There is \
                             no such network card here; the paper's quantiles are shown beside.";
 
-/// Measures it; `None` if it was interrupted before anything was known.
+/// Measures the figure; `None` if it was interrupted before any result.
 ///
 /// # Errors
 /// When nothing ran.
@@ -52,6 +52,7 @@ pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
     }))
 }
 
+/// The cell of an engine.
 fn cell(engine: &str) -> Cell {
     far(&[("engine", engine), ("local", LOCAL)])
 }
@@ -88,6 +89,7 @@ fn title() -> String {
     format!("{}, §5.1 and Table 5: what swapping costs", published::SOURCE)
 }
 
+/// The table as text.
 fn rows(seen: [Option<Touched>; 2]) -> String {
     let mut rows = vec![row(["a page, no delay; ns", "median", "95th", "99th", "longest"])];
     for (name, touched) in ["swapped in from zram", "fetched by the arena engine"].iter().zip(seen)
@@ -147,7 +149,7 @@ fn picture(seen: [Option<Touched>; 2], caption: &[String]) -> String {
             all.push(series(name, colour, &quantiles(touched), Kind::Ours));
         }
     }
-    // Its quantiles are others: the 99.5th stands at the 99th.
+    // The paper has other quantiles: its 99.5th percentile is drawn at the 99th.
     let [_, _, median, p995, most] = published::RDMA_NS.map(|ns| ns / 1e3);
     all.push(Series {
         name: "the paper's RDMA request (99.5th at 99th)".to_owned(),

@@ -1,7 +1,7 @@
-//! Table 3: how much local memory a class needs to be slowed down by less than 5 %.
+//! Table 3: the local memory with which a class is degraded by less than 5 %.
 //!
-//! The table itself is an image in the text at hand; what §3.2 says of it is compared: between 20
-//! and 30 % is enough, and class B needs more than class A.
+//! The available text has the table only as an image, so verdicts are about what §3.2 says of it:
+//! between 20 and 30 % is enough, and class B needs more than class A.
 
 use serde_json::{Value, json};
 
@@ -13,16 +13,16 @@ use crate::plot::{Axis, Chart, Kind, Series, draw};
 use crate::report::{Report, Verdict};
 use crate::{Measured, ReproduceError};
 
-/// What is to be kept.
+/// The bound of the degradation.
 const BOUND: f64 = 0.05;
-/// Round trip and bandwidth.
+/// Networks: round trip in microseconds and bandwidth in Gb/s.
 const NETWORKS: [(u32, u32); 2] = [(5, 40), (3, 100)];
 const CLASSES: [(Class, &str); 2] = [(Class::A, "A"), (Class::B, "B")];
 
-/// Measures it; `None` if it was interrupted before anything was known.
+/// Measures the table; `None` if it was interrupted before any result.
 ///
 /// # Errors
-/// When results cannot be kept, or nothing ran.
+/// When results cannot be written, or nothing ran.
 pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
     let Some(matrix) = measure(flags, Section::Table3)? else { return Ok(None) };
     if matrix.is_empty() {
@@ -37,7 +37,8 @@ pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
     }))
 }
 
-/// The least share of local memory, of those measured, from which on a class is under the bound.
+/// The smallest measured share of local memory from which on a class is under the bound; `None` if
+/// there is none.
 fn least(seen: &[Seen], class: Class, network: (u32, u32), places: &[Place]) -> Option<u32> {
     let mut of_network: Vec<Place> =
         places.iter().copied().filter(|place| (place.rtt_us, place.gbps) == network).collect();
@@ -48,6 +49,7 @@ fn least(seen: &[Seen], class: Class, network: (u32, u32), places: &[Place]) -> 
     of_network.into_iter().take_while(is_under).map(|place| place.local).last()
 }
 
+/// A share of local memory as text.
 fn shown(least: Option<u32>) -> String {
     least.map_or_else(|| "more than was measured".to_owned(), |local| format!("{local} %"))
 }
@@ -92,7 +94,7 @@ fn verdicts(seen: &[Seen], places: &[Place]) -> Vec<Verdict> {
             continue;
         }
         let (rtt_us, gbps) = network;
-        // One that needs more than was measured needs more than one that does not.
+        // `None` is more than was measured, so it counts as the largest.
         let more = b.unwrap_or(u32::MAX) >= a.unwrap_or(u32::MAX);
         let claim = format!(
             "at {rtt_us} µs, {gbps} Gb/s class B needs at least as much local memory as class A to \

@@ -1,5 +1,5 @@
-//! What Figures 7 and 8 have in common: the programs whose traffic is simulated, the memory they
-//! have, and the network.
+//! Common parts of Figures 7 and 8: the programs whose traffic is simulated, their local memory,
+//! and the network.
 
 use std::path::{Path, PathBuf};
 
@@ -8,24 +8,24 @@ use fabric::SimError;
 
 use crate::ReproduceError;
 
-/// Programs of afar's own, how much they do for `--quick`, and how much without.
+/// Programs of afar's own, with their sizes for `--quick` and without.
 pub(super) const WORKLOADS: [(&str, [&[&str]; 2]); 4] = [
     ("wordcount", [&["--size", "8MiB"], &["--size", "64MiB"]]),
     ("sort", [&["--size", "8MiB"], &["--size", "64MiB"]]),
     ("als", [&["--size", "4MiB", "--iterations", "4"], &["--size", "32MiB"]]),
     ("pagerank", [&["--size", "8MiB", "--iterations", "8"], &["--size", "64MiB"]]),
 ];
-/// Their names, short enough to stand beside one another.
+/// Their short names for axes.
 pub(super) const LABELS: [&str; WORKLOADS.len()] = ["words", "sort", "als", "ranks"];
-/// Share of a program's memory that is local, as in §3 of the paper.
+/// The share of a program's memory that is local, as in §3 of the paper.
 pub(super) const LOCAL: &str = "25%";
 /// Delays of the paper's network: host to leaf, leaf to spine, spine to leaf, leaf to host.
 pub(super) const DELAY: &str = "10ns,400ns,400ns,210ns";
 
-/// The directory in which a figure keeps the files of one workload; it is made.
+/// Creates the directory in which a figure stores the files of one workload.
 ///
 /// # Errors
-/// If it cannot be made.
+/// If it cannot be created.
 pub(super) fn directory(
     output: &Path,
     figure: &str,

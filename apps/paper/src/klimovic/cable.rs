@@ -1,8 +1,8 @@
-//! Two networks with a cable between them: a veth pair, a wire that can be tuned.
+//! Two network namespaces with a veth pair between them, which can be tuned.
 //!
-//! Invariant: they are held by child processes that the kernel kills when this process ends in any
-//! way, and nothing else refers to them; so they are gone with it, and nothing of the machine's own
-//! network is ever changed.
+//! Invariant: child processes hold the namespaces, and the kernel kills these when this process
+//! ends. Nothing else refers to the namespaces, so they vanish with it, and the machine's own
+//! network is never changed.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -16,7 +16,7 @@ use launch::Child;
 use super::super::{ReproduceError, programs};
 use super::rungs::Rung;
 
-/// See the module's description. Dropping it ends it.
+/// Two connected network namespaces; dropping it removes them.
 pub(super) struct Cable {
     holders: Vec<Child>,
 }
@@ -28,7 +28,7 @@ pub(super) enum End {
     Tenants,
 }
 
-/// Of the target, in its network.
+/// The target's address in its namespace.
 pub(super) const ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
 const TENANTS_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
 const INTERFACE: &str = "afar0";
@@ -42,10 +42,10 @@ const PROGRAMS: [(&str, &str); 6] = [
     ("ip", "iproute2"),
     ("ethtool", "ethtool"),
 ];
-/// What a kernel has that has it.
+/// The name of bbr in the list of congestion controls.
 const BBR: &str = "bbr";
 
-/// Checks that there can be one.
+/// Checks that a cable can be made.
 ///
 /// # Errors
 /// When this is not root, or a program is missing.
@@ -56,17 +56,17 @@ pub(super) fn check() -> Result<(), ReproduceError> {
     programs::check(&PROGRAMS)
 }
 
-/// Whether the kernel has bbr as it is; loading a module would leave it behind.
+/// Whether the kernel has bbr already; its module is not loaded, because it would stay loaded.
 pub(super) fn has_bbr() -> bool {
     let path = "/proc/sys/net/ipv4/tcp_available_congestion_control";
     fs::read_to_string(path).is_ok_and(|names| names.split_whitespace().any(|name| name == BBR))
 }
 
 impl Cable {
-    /// Set up as a rung wants it, for so many processors.
+    /// Creates the namespaces and the veth pair, tuned for a rung and a number of processors.
     ///
     /// # Errors
-    /// When a program refuses.
+    /// When a program fails.
     pub(super) fn new(rung: Rung, processors: usize) -> Result<Self, ReproduceError> {
         let mut cable = Self { holders: Vec::new() };
         for _ in [End::Target, End::Tenants] {
@@ -87,6 +87,7 @@ impl Cable {
         Ok(cable)
     }
 
+    /// The process that holds the namespace of an end.
     fn pid(&self, end: End) -> u32 {
         let index = match end {
             End::Target => 0,
@@ -95,13 +96,14 @@ impl Cable {
         self.holders[index].id()
     }
 
-    /// A command that will run at an end of the cable, and end with this process.
+    /// A command that runs `program` in the namespace of an end.
     pub(super) fn command(&self, end: End, program: &Path) -> Command {
         let mut command = Command::new("nsenter");
         command.args(["--net", "--target", &self.pid(end).to_string(), "--"]).arg(program);
         command
     }
 
+    /// Runs a command in the namespace of an end.
     fn run(&self, end: End, words: &str) -> Result<(), ReproduceError> {
         let mut words = words.split(' ');
         let mut command = self.command(end, Path::new(words.next().unwrap_or_default()));
@@ -109,6 +111,7 @@ impl Cable {
         run(command)
     }
 
+    /// Sets up the interface of an end.
     fn set(
         &self,
         end: End,
@@ -122,7 +125,8 @@ impl Cable {
         self.run(end, &format!("ip addr add {address}/24 dev {INTERFACE}"))?;
         self.run(end, &format!("ip link set {INTERFACE} mtu {mtu} up"))?;
         self.run(end, &format!("ethtool -K {INTERFACE} tso {on} gso {on} gro {on}"))?;
-        // By route: what a network may choose by itself is what the machine allows it.
+        // Set by route, because a namespace may only select congestion controls that the machine
+        // allows.
         let route = format!("{NETWORK} dev {INTERFACE} proto kernel scope link src {address}");
         self.run(end, &format!("ip route replace {route} congctl {control}"))?;
         if rung.has(Rung::Affinity) && all > 1 {
@@ -132,9 +136,9 @@ impl Cable {
         Ok(())
     }
 
-    // A queue to send on for each processor (XPS), and what arrives on any spread over all (RPS).
+    // Gives each processor a queue to send on (XPS), and spreads received packets over all (RPS).
     fn steer(&self, end: End, processors: usize) -> Result<(), ReproduceError> {
-        // This network's /sys, in a view of the files that ends with the shell.
+        // Mounts this namespace's /sys, in a mount namespace that ends with the shell.
         let mut script = "mount -t sysfs sysfs /sys".to_owned();
         let every = mask(0..processors);
         for queue in 0..processors {
@@ -149,7 +153,7 @@ impl Cable {
     }
 }
 
-// As the kernel reads them: words of 32 bits, the highest first.
+// A set of processors as the kernel parses it: 32-bit words, the highest first.
 fn mask(processors: impl Iterator<Item = usize>) -> String {
     let mut words = Vec::new();
     for processor in processors {
@@ -162,13 +166,14 @@ fn mask(processors: impl Iterator<Item = usize>) -> String {
     words.join(",")
 }
 
-/// Starts a program that ends with what it is of.
+/// Starts a child process, which is killed when the returned value is dropped.
 pub(super) fn start(mut command: Command) -> Result<Child, ReproduceError> {
     command.env("LC_ALL", "C");
     let program = command.get_program().to_string_lossy().into_owned();
     Child::start(command).map_err(|source| ReproduceError::Start { program, source })
 }
 
+/// Runs a command to its end; an error has its messages.
 fn run(mut command: Command) -> Result<(), ReproduceError> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let words = format!("{command:?}");
@@ -180,7 +185,7 @@ fn run(mut command: Command) -> Result<(), ReproduceError> {
     }
 }
 
-// Until it has one of its own.
+// Waits until a child has a network namespace of its own.
 fn wait_for_network(holder: &Child) -> Result<(), ReproduceError> {
     let own = fs::read_link("/proc/self/ns/net").ok();
     let path = format!("/proc/{}/ns/net", holder.id());

@@ -1,4 +1,5 @@
-//! Fig. 3: throughput over iSCSI as optimisations are added, and what the paper could not try.
+//! Fig. 3: throughput over iSCSI as optimisations are added, with some that the paper could not
+//! try.
 
 use chart::{BLUE, GREEN, ORANGE, Panel, Scale, Svg, Tick, axis};
 use console::layout::{NONE, kilo, row, table};
@@ -15,7 +16,7 @@ use super::rungs::{RUNGS, Rung, TENANTS, so_many};
 use super::tenants::{DEPTH, Target};
 use crate::flags::Options;
 
-/// So many tenants on a rung, one value for each repetition.
+/// The results of a number of tenants on a rung, one value for each repetition.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Point {
     rung: Rung,
@@ -23,14 +24,14 @@ struct Point {
     iops: Vec<f64>,
     /// Processor time of the target for each request, in microseconds.
     target_us: Vec<f64>,
-    /// Why there are no more.
+    /// Why further repetitions failed; `None` if none did.
     failure: Option<String>,
 }
 
-/// Measures it; `None` if nothing was before an interruption.
+/// Measures the figure; `None` if it was interrupted before any result.
 ///
 /// # Errors
-/// When there can be no networks, or no target in them.
+/// When the network cannot be made, or the target cannot be started in it.
 pub(in super::super) fn run(
     mut session: Session,
     flags: &Options,
@@ -77,7 +78,8 @@ pub(in super::super) fn run(
     }))
 }
 
-// A rung that fails is no reason to know nothing of the others.
+// Measures a rung with each number of tenants, unless it has failed before. A failed rung does not
+// end the figure.
 fn climb(
     session: &mut Session,
     rung: Rung,
@@ -117,19 +119,20 @@ fn climb(
     Ok(())
 }
 
+// The results of a number of tenants on a rung; `None` if there are none.
 fn find(points: &[Point], rung: Rung, tenants: usize) -> Option<&Point> {
     let is_it = |point: &&Point| (point.rung, point.tenants) == (rung, tenants);
     points.iter().find(is_it).filter(|point| !point.iops.is_empty())
 }
 
-// What one has over another; of repetitions that were both made, the median.
+// The ratio of throughputs of two rungs: the median over repetitions of both.
 fn ratio(points: &[Point], rung: Rung, below: Rung, tenants: usize) -> Option<f64> {
     let (one, other) = (find(points, rung, tenants)?, find(points, below, tenants)?);
     let pairs = one.iops.iter().zip(&other.iops);
     Some(median(pairs.map(|(one, other)| one / other.max(1e-9))))
 }
 
-// Over the highest that it is on top of and that was measured.
+// The gain of a rung over the highest measured rung that it builds on.
 fn gain(points: &[Point], rung: Rung, tenants: usize) -> Option<f64> {
     rung.below().find_map(|below| ratio(points, rung, below, tenants))
 }
@@ -157,10 +160,12 @@ fn paper_json() -> Value {
     })
 }
 
+/// The median.
 fn of(values: &[f64]) -> f64 {
     median(values.iter().copied())
 }
 
+/// The tables as text.
 fn rows(points: &[Point]) -> String {
     let mut rows = Vec::new();
     for tenants in TENANTS {
@@ -199,7 +204,8 @@ fn percent(gain: f64) -> String {
     format!("{:+.1} %", (gain - 1.0) * 100.0)
 }
 
-/// A claim: a rung's gain over the one below for so many tenants, the paper's, and what is enough.
+/// A claim: the gain of a rung over the one below with a number of tenants, the paper's gain, and
+/// the least gain that is enough.
 struct Claim {
     rung: Rung,
     tenants: usize,

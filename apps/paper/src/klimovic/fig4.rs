@@ -1,5 +1,5 @@
-//! Fig. 4: a key-value store on a drive of its own machine and on one at the other end of a
-//! network: latency unloaded, and against throughput.
+//! Fig. 4: a key-value store on a local drive and on a remote one: unloaded latency, and latency
+//! against throughput.
 
 use measure::Duration;
 use serde_json::json;
@@ -13,18 +13,18 @@ use crate::store::{self, Asked, Image, Kept, Kind, Loads, Over, Place, Stack, St
 
 /// Workload A has few writes; the paper does not say how many.
 pub(super) const READ_PERCENT: u8 = 90;
-/// Of the base.
+/// Rates of steps, as shares of the local store's throughput.
 const SHARES: [f64; 7] = [0.2, 0.4, 0.55, 0.7, 0.8, 0.9, 1.0];
 const CALIBRATING: Duration = Duration::from_ms(1_200);
-/// About how many loads it takes to settle the scale.
+/// Expected number of loads to settle the scale, for progress.
 const CALIBRATIONS: usize = 6;
-/// Loads of a turn: those that warm up, too.
+/// Loads of a turn, including warm-ups.
 const LOADS: usize = 2 + 2 * (SHARES.len() + 1);
 
-/// Measures it; `None` if nothing was before an interruption.
+/// Measures the figure; `None` if it was interrupted before any result.
 ///
 /// # Errors
-/// When there can be no mounts, no RocksDB, or a request fails.
+/// When mounts are not allowed, RocksDB is missing, or a request fails.
 pub(in super::super) fn run(
     mut session: Session,
     flags: &Options,
@@ -55,7 +55,8 @@ pub(in super::super) fn run(
             for one in wanted.iter().filter(|one| read(one).is_none()) {
                 let Some(scale) = &scale else { break };
                 let mut steps = steps(scale, time);
-                // So that a flush of the store is not always at the same rate.
+                // Each repetition begins at another rate, so that a flush of the store does not
+                // always meet the same one.
                 steps.rates.rotate_left(2 * one.1 % SHARES.len());
                 let model = model(scale.channels);
                 let stack = Stack::start(&place, &image, (&model, one.0), Duration::ZERO)?;
@@ -86,10 +87,12 @@ pub(in super::super) fn run(
     }))
 }
 
+/// The name of a way in file names.
 fn serde_name(over: Over) -> String {
     serde_json::to_string(&over).unwrap_or_default().trim_matches('"').to_owned()
 }
 
+/// The loads of a turn.
 fn steps(scale: &Scale, time: Duration) -> Steps {
     Steps {
         read_percent: READ_PERCENT,
@@ -99,7 +102,8 @@ fn steps(scale: &Scale, time: Duration) -> Steps {
     }
 }
 
-// As many channels as keep the processors busy when the drive is local.
+// Finds the number of channels that keep the processors busy with a local drive; `None` if it was
+// interrupted.
 fn settle(
     place: &Place,
     image: &Image,
@@ -123,6 +127,7 @@ fn settle(
     })
 }
 
+// The lines that describe drive, store and loads.
 fn described(
     scale: &Scale,
     time: Duration,

@@ -1,4 +1,4 @@
-//! What Fig. 4 comes to: from turns to a table, verdicts and a picture.
+//! The report of Fig. 4, computed from its turns: table, verdicts and picture.
 
 use console::layout::{NONE, count, row, table};
 use serde_json::json;
@@ -9,19 +9,20 @@ use super::fig4_scale::Scale;
 use super::paper;
 use crate::store::{Over, Reads, Step, Turn};
 
-/// A share is the paper's if it is within so much of it.
+/// Largest difference of a share from the paper's that still agrees.
 const POINTS: f64 = 0.10;
-/// The control has to lose this much, and the local store to use this much of the processors, for
-/// a target to show what it costs.
+/// A comparison can discriminate only if the control keeps at most this share of local throughput,
 const CONTROL_MOST: f64 = 0.85;
+/// and the local store leaves at most this share of the processors idle.
 const IDLE_MOST: f64 = 0.30;
-/// What a target that is made well keeps of the local store's throughput, and adds to its tail.
+/// The least share of local throughput that each target should keep,
 const KEEPS: [(Over, f64); 2] = [(Over::Nvme, 0.95), (Over::Iscsi, 0.85)];
+/// and the most that a target should add to the 95th percentile, in microseconds.
 const ADDS_US: f64 = 60.0;
-/// Why more is lost here than where each has a machine of its own.
+/// A likely reason of a larger loss than the paper's.
 const SHARED: &str = "host, target and clients share the processors";
 
-/// A latency.
+/// Selects a latency.
 type Figure = fn(&Reads) -> f64;
 
 const ALL: [Over; 4] = [Over::Local, Over::Nvme, Over::Iscsi, Over::Tgt];
@@ -41,19 +42,19 @@ pub(super) fn report(scale: &Scale, turns: &[Turn]) -> Report {
     }
 }
 
-/// The median of a figure over the turns of one way, if there are any.
+/// The median of a figure over the turns of one way; `None` if there are none.
 fn of(turns: &[Turn], over: Over, figure: impl Fn(&Turn) -> Option<f64>) -> Option<f64> {
     let values: Vec<f64> =
         turns.iter().filter(|turn| turn.over == over).filter_map(figure).collect();
     (!values.is_empty()).then(|| median(values))
 }
 
-/// Points of a way, one for each rate: requests answered per second, and a latency.
+/// The points of a way, one for each rate: answered requests per second, and a latency.
 fn curve(turns: &[Turn], over: Over, figure: Figure) -> Vec<(f64, f64)> {
     let first = turns.iter().find(|turn| turn.over == over);
     let mut rates: Vec<f64> =
         first.iter().flat_map(|turn| &turn.steps).map(|step| step.asked_per_s).collect();
-    // Turns have them in an order of their own.
+    // Turns have different orders of rates.
     rates.sort_by(f64::total_cmp);
     let at = |rate: f64, figure: Figure| {
         let step = |turn: &Turn| turn.steps.iter().find(|step| step.asked_per_s == rate).copied();
@@ -63,8 +64,8 @@ fn curve(turns: &[Turn], over: Over, figure: Figure) -> Vec<(f64, f64)> {
     rates.into_iter().filter_map(point).collect()
 }
 
-/// The highest throughput at which a latency is within a bound: between the last point that is and
-/// the one behind it, as if the logarithm of latency grew evenly. 0 if none is.
+/// The highest throughput at which a latency is within a bound, interpolated logarithmically
+/// between the last point within it and the next one; 0 if no point is within it.
 fn within(points: &[(f64, f64)], bound: f64) -> f64 {
     let Some(last) = points.iter().rposition(|&(_, latency)| latency <= bound) else { return 0.0 };
     let (from, low) = points[last];
@@ -74,21 +75,24 @@ fn within(points: &[(f64, f64)], bound: f64) -> f64 {
     })
 }
 
-/// Throughput of a way within a bound, as a share of the local store's.
+/// The throughput of a way within a bound, as a share of the local store's.
 fn share(turns: &[Turn], over: Over, figure: Figure, bound: f64) -> Option<f64> {
     let local = within(&curve(turns, Over::Local, figure), bound);
     let points = curve(turns, over, figure);
     (local > 0.0 && !points.is_empty()).then(|| within(&points, bound) / local)
 }
 
+/// The highest throughput of a way.
 fn peak(turns: &[Turn], over: Over) -> Option<f64> {
     of(turns, over, |turn| Some(turn.peak.reads.per_s))
 }
 
+/// The highest throughput of a way, as a share of the local store's.
 fn of_local(turns: &[Turn], over: Over) -> Option<f64> {
     Some(peak(turns, over)? / peak(turns, Over::Local)?.max(1e-9))
 }
 
+/// The table as text.
 fn rows(turns: &[Turn]) -> String {
     let mut rows = vec![row([
         "",
@@ -146,12 +150,13 @@ fn rows(turns: &[Turn]) -> String {
     text
 }
 
+/// A rate rounded to a whole number, as text.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive rate")]
 fn whole(rate: f64) -> String {
     count(rate.round() as u64)
 }
 
-/// Why a gap, or that there is none, would say nothing.
+/// Why ways cannot be compared on this machine; `None` if they can.
 fn blind(turns: &[Turn]) -> Option<&'static str> {
     let Some(control) = of_local(turns, Over::Tgt) else {
         return Some("it cannot discriminate: there is no control (Debian's package tgt)");

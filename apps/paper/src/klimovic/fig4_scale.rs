@@ -1,32 +1,33 @@
-//! How much of the paper's drive there is: as much as keeps this machine busy.
+//! The emulated share of the paper's drive: as much as keeps this machine busy.
 
 use measure::Fraction;
 use serde::{Deserialize, Serialize};
 
-/// How much of the drive there is, and what the store is asked for.
+/// The emulated share of the drive, and the throughput of a local store on it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(super) struct Scale {
-    /// Of the drive's channels.
+    /// Emulated channels of the drive.
     pub(super) channels: u32,
-    /// Requests per second that steps are shares of: what a local store could.
+    /// Requests per second of a local store, the base of steps.
     pub(super) base_per_s: f64,
-    /// And the share of the processors that were busy then.
+    /// The share of the processors that were busy at that throughput.
     pub(super) busy: f64,
 }
 
 pub(super) const CHANNELS: u32 = 20;
-/// Of the processors, at what the store can on the drive of its own machine: enough for a way to
-/// show what it costs, and no more of the drive than that.
+/// Channels are added until a local store keeps this share of the processors busy, so that the cost
+/// of a way shows.
 const BUSY: f64 = 0.75;
-/// A channel that adds less is one that the processors cannot use.
+/// The least growth of throughput by one more channel; with less the processors are the limit.
 const GROWTH: f64 = 1.05;
-/// The drive with so many of its channels.
+/// The URI of the drive with `channels` channels.
 pub(super) fn model(channels: u32) -> String {
     let ppm = channels.clamp(1, CHANNELS) * (Fraction::ONE.ppm() / CHANNELS);
     format!("model:p3600*{:.6}", f64::from(ppm) / 1e6)
 }
 
-/// By what so many channels come to: requests per second, and the share of processors in use.
+/// Finds the scale: the user's share, or the first number of channels that is enough. `measure`
+/// returns requests per second and the busy share of processors; `None` if it was interrupted.
 pub(super) fn settled<E>(
     asked: Option<Fraction>,
     mut measure: impl FnMut(u32) -> Result<Option<(f64, f64)>, E>,

@@ -1,7 +1,7 @@
 //! Klimovic et al., "Flash Storage Disaggregation", EuroSys 2016.
 //!
-//! Their target has six processors and a network card, and each tenant is a machine of its own;
-//! here target and tenants share one machine, and a pair of virtual interfaces is the wire.
+//! The paper's target has six processors and a network card, and each tenant is a machine of its
+//! own. Here target and tenants share one machine, connected by a pair of virtual interfaces.
 
 mod cable;
 mod fig3;

@@ -1,11 +1,11 @@
-//! The rungs of the ladder. Those of the paper are each on top of those before it; what the paper
-//! could not try is each on top of all the paper's.
+//! The rungs of the ladder of optimisations. Each of the paper's rungs includes those before it;
+//! each further rung includes all of the paper's, but no other further one.
 
 use serde::Serialize;
 
 use super::paper;
 
-/// See the module's description.
+/// A step of optimisation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Rung {
@@ -21,7 +21,7 @@ pub(super) enum Rung {
     Nvme,
 }
 
-/// From the bottom.
+/// All rungs from the bottom.
 pub(super) const RUNGS: [Rung; 10] = [
     Rung::OneWorker,
     Rung::ManyWorkers,
@@ -34,23 +34,23 @@ pub(super) const RUNGS: [Rung; 10] = [
     Rung::Connections,
     Rung::Nvme,
 ];
-/// Each with a session, or a controller, of its own.
+/// Numbers of tenants; each has a session or a controller of its own.
 pub(super) const TENANTS: [usize; 3] = [1, 3, 6];
-/// Of a session.
+/// Connections of a session, or I/O queues of a host.
 pub(super) const CONNECTIONS: u16 = 2;
 
-/// In words.
+/// A number of tenants in words.
 pub(super) fn so_many(tenants: usize) -> String {
     format!("{tenants} tenant{}", if tenants == 1 { "" } else { "s" })
 }
 
 impl Rung {
-    /// Whether it has what another rung, or itself, adds.
+    /// Whether it includes the optimisation of `other`.
     pub(super) fn has(self, other: Self) -> bool {
         self == other || (other <= Self::Affinity && self > other)
     }
 
-    /// Those it is on top of, the highest first.
+    /// The rungs that it includes, the highest first.
     pub(super) fn below(self) -> impl Iterator<Item = Self> {
         let is_below = move |other: &Self| *other != self && self.has(*other);
         RUNGS.into_iter().rev().filter(is_below)
@@ -71,7 +71,7 @@ impl Rung {
         }
     }
 
-    /// For a picture.
+    /// Its short name for a picture.
     pub(super) const fn short(self) -> &'static str {
         match self {
             Self::OneWorker => "1 worker",
@@ -87,7 +87,7 @@ impl Rung {
         }
     }
 
-    /// What the paper says of it, for so many tenants.
+    /// The paper's number for it as text; `None` if the paper has none.
     pub(super) fn paper(self, tenants: usize) -> Option<String> {
         let percent = |gain: f64| format!("{:+.0} %", (gain - 1.0) * 100.0);
         let of = |index: usize, gains: &[f64]| gains.get(index).copied().map(percent);

@@ -1,8 +1,8 @@
-//! What is behind Fig. 7, at the block level: tenants of one drive, whose writes come in bursts.
+//! The cause of Fig. 7 at the block level: tenants of one drive whose writes come in bursts.
 //!
-//! The paper measures a key-value store; what it says of its tail is the drive's doing. Here a
-//! tenant is what such a store does to its drive: reads that arrive by themselves, and the flush
-//! of a write buffer now and then. Each has a part of the drive of its own.
+//! The paper measures a key-value store, whose tail latency is caused by the drive. Here a tenant
+//! does what such a store does to its drive: reads in an open loop, and now and then the flush of a
+//! write buffer. Each tenant has a part of the drive of its own.
 
 use chart::{BLUE, GREEN, ORANGE, PURPLE, SKY, Tick};
 use console::layout::{NONE, kilo, row, table};
@@ -19,27 +19,27 @@ use super::super::way::Way;
 use super::paper;
 use disk::{Curve, Frame};
 
-/// Who uses the drive.
+/// The tenants of the drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Case {
-    /// A tenant by itself, on a drive of its own machine.
+    /// One tenant, on a local drive.
     Direct,
-    /// By itself, over iSCSI, as in all that follow.
+    /// One tenant, over iSCSI like all that follow.
     Alone,
-    /// Two that write.
+    /// Two tenants that write.
     Two,
-    /// Three that write.
+    /// Three tenants that write.
     Three,
-    /// One that writes, and two that only read: the control.
+    /// One tenant that writes, and two that only read: the control.
     Readers,
 }
 
-/// A case under a load, and what was measured in each repetition, of tenants that write.
+/// The results of a case under a load: latencies of tenants that write, in each repetition.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Point {
     case: Case,
-    /// Reads of a tenant, of what the drive can.
+    /// Reads of each tenant, as a share of what the drive can serve.
     load: f64,
     tenant_iops: f64,
     latency: Vec<Latency>,
@@ -52,25 +52,23 @@ struct Latency {
     p99_us: f64,
 }
 
-/// The drive of the paper: 20 channels, 250 000 reads a second. All tenants together never ask for
-/// more than a third of its reads, so that as much more of it can be emulated.
+/// The drive of the paper: 20 channels, 250 000 reads per second. All tenants together never need
+/// more than a third of its reads, so three times as much of it can be emulated.
 pub(in super::super) const DRIVE: Drive =
     Drive { name: "p3600", channels: 20, channel_iops: 12_500.0, used: 0.33 };
 
 const CASES: [Case; 5] = [Case::Direct, Case::Alone, Case::Two, Case::Three, Case::Readers];
-/// Of the drive's reads, for each tenant. Small: what is looked for is not a drive that is busy
-/// with reads.
+/// Reads of each tenant as shares of the drive's; small, so that reads do not keep the drive busy.
 const LOADS: [f64; 4] = [0.01, 0.03, 0.06, 0.09];
 const TENANTS_MAX: usize = 3;
-/// Part of the drive that belongs to a tenant.
+/// Bytes of a tenant's part of the drive.
 const REGION: u64 = 64 << 20;
-/// A burst of the whole drive: the size of a write of workload C in Table 1.
+/// Bytes of a burst on the whole drive: the size of a write of workload C in Table 1.
 const BURST_BYTES: u64 = 2 << 20;
 const WRITE_BYTES: u32 = 16 << 10;
 const WRITES_UNDER_WAY: u16 = 8;
-/// A burst begins so long after the one before has ended. With what a burst takes, 4 ms of it, a
-/// tenant writes 2 MiB in 125 ms, on the 400 GB of the drive 40 MB/s for each of its terabytes:
-/// workload A of Table 1 writes 50.
+/// Pause between two bursts. With a burst of 4 ms a tenant writes 2 MiB in 125 ms, which on a drive
+/// of 400 GB is 40 MB/s per terabyte; workload A of Table 1 writes 50.
 const PAUSE: Duration = Duration::from_ms(121);
 
 impl Case {
@@ -110,7 +108,7 @@ impl Case {
     }
 }
 
-/// Measures it; `None` if nothing was before an interruption.
+/// Measures the figure; `None` if it was interrupted before any result.
 ///
 /// # Errors
 /// When the drive cannot be loaded, or a request fails.
@@ -144,6 +142,7 @@ pub(in super::super) fn run(bed: &mut Bed) -> Result<Option<Report>, ReproduceEr
     Ok((!points.is_empty()).then(|| report(&points)))
 }
 
+/// Measures a case under a load once; `None` if it was interrupted.
 fn measure(
     bed: &mut Bed,
     users: &[Device],
@@ -152,7 +151,7 @@ fn measure(
 ) -> Result<Option<Latency>, ReproduceError> {
     let what = format!("{}, {:.0} % load each", point.case.name(), point.load * 100.0);
     let (tenants, writers) = (point.case.tenants(), point.case.writers());
-    // First those that are looked at: the reads of tenants that write.
+    // The reads of tenants that write come first, because only their latencies count.
     let seed = |tenant| 1 + repetition * TENANTS_MAX + tenant;
     let reads = (0..tenants).map(|tenant| bed.tenant(tenant, point.tenant_iops, seed(tenant)));
     let writes = (0..writers).map(|tenant| bed.bursts(tenant));
@@ -162,7 +161,7 @@ fn measure(
 }
 
 impl Bed {
-    /// Reads of a tenant, so many a second.
+    /// The reads of a tenant, `iops` per second.
     fn tenant(&self, tenant: usize, iops: f64, seed: usize) -> LoadConfig {
         let mut config = self.one_arriving(iops).config(REGION);
         config.region = region(tenant);
@@ -170,7 +169,7 @@ impl Bed {
         config
     }
 
-    /// Its writes.
+    /// The bursts of writes of a tenant.
     fn bursts(&self, tenant: usize) -> LoadConfig {
         let writes = (self.share_of_bytes(BURST_BYTES) / u64::from(WRITE_BYTES)).max(1);
         LoadConfig {
@@ -180,13 +179,14 @@ impl Bed {
             region: region(tenant),
             depth: WRITES_UNDER_WAY,
             think: Some(Think { time: PAUSE, requests: u32::try_from(writes).unwrap_or(u32::MAX) }),
-            // So that bursts of several meet at some times and not at others.
+            // Different delays, so that bursts of several tenants do not always coincide.
             delay: Duration::from_ps(PAUSE.as_ps() / TENANTS_MAX as u64 * tenant as u64),
             ..self.unloaded().config(REGION)
         }
     }
 }
 
+/// First byte and length of a tenant's part of the drive.
 fn region(tenant: usize) -> [u64; 2] {
     [tenant as u64 * REGION, REGION]
 }
@@ -200,7 +200,7 @@ impl Latency {
         Self { mean_us: us(all.mean()), p95_us, p99_us }
     }
 
-    // Each figure by itself.
+    // The median of each figure.
     fn median(all: &[Self]) -> Self {
         let of = |figure: fn(&Self) -> f64| median(all.iter().map(figure));
         Self {
@@ -211,12 +211,13 @@ impl Latency {
     }
 }
 
+/// The median latencies of a case under a load.
 fn find(points: &[Point], case: Case, load: f64) -> Option<Latency> {
     let point = points.iter().find(|point| (point.case, point.load) == (case, load))?;
     Some(Latency::median(&point.latency))
 }
 
-/// A figure of one case over that of another; the median over all loads.
+/// The ratio of a figure of two cases: the median over all loads.
 fn ratio(points: &[Point], of: [Case; 2], figure: fn(&Latency) -> f64) -> Option<f64> {
     let at = |load| {
         let [one, other] = of.map(|case| find(points, case, load));
@@ -240,6 +241,7 @@ fn report(points: &[Point]) -> Report {
     }
 }
 
+/// The table as text.
 fn rows(points: &[Point]) -> String {
     let line =
         |load: &str, iops: &str, [a, b, c, d, e]: [&str; 5]| row([load, iops, a, b, c, d, e]);
@@ -269,9 +271,9 @@ fn rows(points: &[Point]) -> String {
     text
 }
 
-/// Two bursty writers lengthen the tail by this at least to be its cause.
+/// The least ratio by which two bursty writers must lengthen the tail.
 const LONGER: f64 = 1.10;
-/// And two readers in their place do by no more than this part of it.
+/// The largest part of the lengthening by writers that readers in their place may cause.
 const CONTROL: f64 = 0.25;
 
 fn verdicts(points: &[Point]) -> Vec<Verdict> {

@@ -1,5 +1,5 @@
-//! A target at one end of the cable, and tenants that load it from the other: `afar serve` and
-//! `afar bench` as children, gone with this process.
+//! A target at one end of the cable and tenants that load it from the other: `afar serve` and
+//! `afar bench` as child processes.
 
 use std::io::Read;
 use std::net::SocketAddr;
@@ -16,7 +16,7 @@ use super::super::session::Session;
 use super::cable::{ADDRESS, Cable, End, start};
 use super::rungs::{CONNECTIONS, Rung, TENANTS, so_many};
 
-/// What so many tenants did together.
+/// The results of all tenants together.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Measured {
     pub(super) iops: f64,
@@ -24,34 +24,34 @@ pub(super) struct Measured {
     pub(super) target_us: f64,
 }
 
-/// Requests under way of a tenant.
+/// Outstanding requests of a tenant.
 pub(super) const DEPTH: u16 = 32;
 const BUSY_POLL: Duration = Duration::from_us(50);
-/// Sending in place costs two completions in place of one: not for what fits in a page.
+/// The least size of a zero-copy send, which has two completions and so does not pay within a page.
 const ZERO_COPY: Bytes = Bytes::new(4096);
 const ISCSI_PORT: u16 = 3260;
 const NVME_PORT: u16 = 4420;
-/// Of a tenant's disk.
+/// The device of a tenant's disk.
 const DISK: &str = "memory:64MiB";
 
-/// See the module's description.
+/// A target on a cable.
 pub(super) struct Target<'a> {
     cable: &'a Cable,
     rung: Rung,
     served: Served,
 }
 
-/// A tenant at work, and who collects what it says.
+/// A running tenant, and the thread that reads its output.
 struct Tenant {
     child: Child,
     answer: Option<JoinHandle<String>>,
 }
 
 impl<'a> Target<'a> {
-    /// With a disk for each tenant, on all of so many processors.
+    /// Starts a target with a disk for each tenant, tuned for a rung.
     ///
     /// # Errors
-    /// When it does not begin to serve.
+    /// When the target cannot be started.
     pub(super) fn start(
         cable: &'a Cable,
         rung: Rung,
@@ -81,22 +81,23 @@ impl<'a> Target<'a> {
         Ok(target)
     }
 
-    // Each shard on a processor of its own.
+    // Pins each shard to a processor.
     fn pin(&self, processors: usize) {
         for (number, thread) in self.served.ready.shards.iter().enumerate() {
             let mut one = CpuSet::new();
             one.set(number % processors);
-            // One that this process may not use stays as it is.
+            // Fails if this process may not use the processor; the shard then stays unpinned.
             let thread = i32::try_from(*thread).ok().and_then(Pid::from_raw);
             let _as_it_is = sched_setaffinity(thread, &one);
         }
     }
 
+    /// Processor time of the target so far.
     fn processor_ns(&self) -> u64 {
         sys::usage::of_process(self.served.child.id()).map_or(0, |usage| usage.processor_ns())
     }
 
-    /// Loads it with so many tenants for so long; `None` if that was interrupted.
+    /// Loads the target with `tenants` tenants for `runtime`; `None` if that was interrupted.
     ///
     /// # Errors
     /// When a tenant cannot be started, or a request of one fails.
@@ -125,6 +126,7 @@ impl<'a> Target<'a> {
         Ok(Some(Measured { iops, target_us: spent_us / count }))
     }
 
+    /// Starts a tenant.
     fn tenant(&self, number: usize, runtime: Duration) -> Result<Tenant, ReproduceError> {
         let mut command = self.cable.command(End::Tenants, &launch::program());
         let name = format!("2026-11.local.afar:t{number}");
@@ -162,7 +164,7 @@ impl Tenant {
         self.answer.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    // Requests a second, and how many.
+    // The tenant's requests per second, and their number.
     fn read(&mut self, what: &str) -> Result<(f64, f64), ReproduceError> {
         let text = self.answer.take().and_then(|answer| answer.join().ok()).unwrap_or_default();
         let record: Value = serde_json::from_str(&text).unwrap_or_default();
@@ -180,6 +182,7 @@ impl Tenant {
     }
 }
 
+/// The busy-poll time of a rung.
 fn busy_poll(rung: Rung) -> Duration {
     if rung.has(Rung::BusyPoll) { BUSY_POLL } else { Duration::ZERO }
 }

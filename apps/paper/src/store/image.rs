@@ -1,4 +1,4 @@
-//! A file system with a store in it, filled once: what each turn begins with a copy of.
+//! A file system with a store in it, filled once; each turn begins with a copy.
 
 use std::thread::sleep;
 use std::time::Duration as WallDuration;
@@ -10,33 +10,34 @@ use super::loads::{Asked, Kind, Loads};
 use super::place::Place;
 use crate::ReproduceError;
 
-/// See the module's description.
+/// A filled image, in the files of a [`Place`].
 #[derive(Debug)]
 pub(crate) struct Image;
 
-/// An eighth of the store, so that 10 to 15 % of blocks are found there.
+/// An eighth of the store, so that 10 to 15 % of blocks are in the cache.
 const BLOCK_CACHE: Bytes = Bytes::from_mib(25);
-/// RocksDB's 64 MiB, scaled about as the drive is: a flush takes a tenth of a second of it. Few
-/// come in a turn, and no compaction of the whole store, which is not scaled.
+/// RocksDB's 64 MiB, scaled about as the drive is: a flush takes a tenth of a second of the drive.
+/// A turn has few flushes, and no compaction of the whole store, which is not scaled.
 const WRITE_BUFFER: Bytes = Bytes::from_mib(4);
 
 pub(super) const DRIVE: &str = "drive.img";
 const WHOLE: &str = "whole.img";
 const BYTES: &str = "1G";
-/// Where the file system is mounted, and the store in it.
+/// Where the file system is mounted,
 pub(super) const MOUNTED: &str = "mounted";
+/// and the store in it.
 const STORE: &str = "mounted/store";
 pub(super) const RECORD: &str = "kv.json";
-/// A server that uses less than this of a processor has nothing to compact.
+/// A server that uses less than this share of a processor is not compacting.
 const CALM: f64 = 0.02;
 const CALM_LOOK: WallDuration = WallDuration::from_millis(400);
 const CALM_LOOKS_MAX: usize = 75;
 
 impl Image {
-    /// Makes it, on memory; `None` if that was interrupted.
+    /// Creates the file system in memory and fills the store; `None` if that was interrupted.
     ///
     /// # Errors
-    /// When a program refuses, or there is no RocksDB.
+    /// When a program fails, or RocksDB is missing.
     pub(crate) fn make(
         place: &Place,
         loads: &mut Loads<'_>,
@@ -56,7 +57,7 @@ impl Image {
         }
         end(kv)?;
         if filled.is_some() {
-            // What the log has is put into tables when the store is opened, and so not later.
+            // Opens the store once more, which moves the log into tables, so that no turn does.
             let kv = serve(place, false, Duration::ZERO)?;
             wait_until_calm(&kv.child);
             end(kv)?;
@@ -65,7 +66,7 @@ impl Image {
         Ok(filled.map(|_| Self))
     }
 
-    /// A copy of it, as the content of the drive.
+    /// Copies the image to the file of the drive.
     ///
     /// # Errors
     /// When there is no memory for it.
@@ -75,7 +76,7 @@ impl Image {
     }
 }
 
-/// A server of the store that is mounted.
+/// Starts a server of the mounted store.
 pub(super) fn serve(
     place: &Place,
     direct: bool,
@@ -92,13 +93,13 @@ pub(super) fn serve(
     Ok(spec.start(place.command(&launch::program()))?)
 }
 
-/// Ends a server, which closes its store.
+/// Ends a server, so that it closes its store.
 pub(super) fn end(mut kv: KvServed) -> Result<(), ReproduceError> {
     kv.child.terminate();
     Ok(kv.child.finish().map(drop)?)
 }
 
-// What was filled is put in order by threads of the server.
+// Waits until the background threads of a server have compacted the store.
 fn wait_until_calm(child: &Child) {
     let used = || sys::usage::of_process(child.id()).map_or(0, |usage| usage.processor_ns());
     let mut before = used();

@@ -1,4 +1,4 @@
-//! Loads on a store: `afar load kv` as a child, one after another.
+//! Runs loads on a store: `afar load kv` as a child process, one after another.
 
 use std::net::SocketAddr;
 use std::process::Stdio;
@@ -11,14 +11,14 @@ use super::place::start;
 use crate::ReproduceError;
 use crate::session::Session;
 
-/// See the module's description.
+/// Runs loads of a session.
 pub(crate) struct Loads<'a> {
     pub(crate) session: &'a mut Session,
-    /// Of the next load.
+    /// The seed of the last load.
     seed: u64,
 }
 
-/// What to ask for.
+/// The settings of a load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Asked {
     pub(crate) kind: Kind,
@@ -27,22 +27,23 @@ pub(crate) struct Asked {
     pub(crate) warm_up: Duration,
 }
 
-/// When.
+/// When requests are sent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Kind {
-    /// Every record once.
+    /// Stores every record once.
     Fill,
-    /// So many clients, each of which asks when it has an answer.
+    /// A closed loop of this many clients.
     Closed(u32),
-    /// So many requests a second.
+    /// An open loop of this many requests per second.
     Open(f64),
 }
 
-/// What came of it.
+/// The results of a load.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Reads {
-    /// Requests of all kinds that were answered, and how many a second.
+    /// Answered requests of all kinds,
     pub(crate) count: u64,
+    /// and their rate per second.
     pub(crate) per_s: f64,
     /// Times of reads, in microseconds.
     pub(crate) mean_us: f64,
@@ -53,17 +54,17 @@ pub(crate) struct Reads {
     pub(crate) p999_us: f64,
 }
 
-/// Records of the store: with what they grow to some 200 MB, a hundredth of the paper's 24 GB.
+/// Records of the store; they grow to some 200 MB, a hundredth of the paper's 24 GB.
 pub(crate) const RECORDS: u64 = 40_000;
-/// Their keys have 17 to 21 bytes.
+/// Bytes of a key; the paper's have 17 to 21.
 pub(crate) const KEY_BYTES: u64 = 20;
-/// In the middle between an empty value and the longest, of 10 kB.
+/// Bytes of a value when it is set: the middle between 0 and the longest, 10 kB.
 pub(crate) const SET_BYTES: u64 = 5_000;
-/// Klimovic et al., Section 4.1: 100 bytes are appended, up to 10 kB.
+/// Klimovic et al., Section 4.1: an update appends 100 bytes, up to 10 kB.
 const APPEND: [u64; 2] = [100, 10_000];
 
 impl Asked {
-    /// Reads one after another, of no length yet.
+    /// One client that reads, without a duration yet.
     pub(crate) const fn reads() -> Self {
         let (time, warm_up) = (Duration::ZERO, Duration::ZERO);
         Self { kind: Kind::Closed(1), read_percent: 100, time, warm_up }
@@ -75,10 +76,10 @@ impl<'a> Loads<'a> {
         Self { session, seed: 1 }
     }
 
-    /// Runs one; `None` if it was interrupted, or one before it.
+    /// Runs a load; `None` if the session has been interrupted.
     ///
     /// # Errors
-    /// When it cannot begin, or a request fails.
+    /// When the load cannot begin, or a request fails.
     pub(crate) fn run(
         &mut self,
         what: &str,
@@ -110,6 +111,7 @@ impl<'a> Loads<'a> {
     }
 }
 
+/// The command of a load.
 fn spec(address: SocketAddr, asked: &Asked, seed: u64) -> LoadSpec {
     LoadSpec {
         address,

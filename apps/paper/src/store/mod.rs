@@ -1,4 +1,4 @@
-//! A key-value store on a drive: in this machine, and at the other end of a network.
+//! A key-value store on a local drive and on a remote one.
 //!
 //! ```text
 //! Place (a view of the files of its own) ─► Image (a file system with a store, filled once)
@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Every turn begins with a copy of the image, so that all ways to the drive have the same store.
-//! What is mounted is in the view of the files, which ends with this process in any way.
+//! Mounts are in a mount namespace that ends with this process, however it ends.
 
 mod image;
 mod loads;

@@ -1,7 +1,7 @@
-//! A view of the files of its own, with memory for images: what is mounted there is nowhere else.
+//! A mount namespace with a tmpfs for images.
 //!
-//! Invariant: it is held by a child process that the kernel kills when this process ends in any
-//! way, so it is gone with it, and with it every mount, loop device and image.
+//! Invariant: a child process holds the namespace, and the kernel kills it when this process ends.
+//! So every mount, loop device and image vanishes with this process.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use launch::Child;
 
 use crate::{ReproduceError, programs};
 
-/// See the module's description. Dropping it ends it.
+/// A mount namespace; dropping it removes everything in it.
 pub(crate) struct Place {
     holder: Child,
     root: PathBuf,
@@ -29,11 +29,11 @@ const PROGRAMS: [(&str, &str); 8] = [
     ("cp", "coreutils"),
     ("sleep", "coreutils"),
 ];
-/// Two images, of which most is holes, and what is written meanwhile.
+/// The limit of the tmpfs: enough for two sparse images and writes.
 const MEMORY: &str = "size=3g";
 const BEGUN: Duration = Duration::from_secs(5);
 
-/// Checks that there can be one.
+/// Checks that a place can be made.
 ///
 /// # Errors
 /// When this is not root, or a program is missing.
@@ -45,10 +45,11 @@ pub(crate) fn check() -> Result<(), ReproduceError> {
 }
 
 impl Place {
-    /// With memory in the view's `directory`, which is made if it is not there, and stays empty.
+    /// Creates the namespace, with a tmpfs on `directory`; outside of it the directory is created
+    /// if it is missing, and stays empty.
     ///
     /// # Errors
-    /// When a program refuses.
+    /// When a program fails.
     pub(crate) fn new(directory: &Path) -> Result<Self, ReproduceError> {
         let failed = |source| ReproduceError::Directory { path: directory.to_owned(), source };
         fs::create_dir_all(directory).map_err(failed)?;
@@ -64,28 +65,28 @@ impl Place {
         Ok(place)
     }
 
-    /// A command that will run there, and end with this process.
+    /// A command that runs `program` in the namespace.
     pub(crate) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new("nsenter");
         command.args(["--mount", "--target", &self.holder.id().to_string(), "--"]).arg(program);
         command
     }
 
-    /// As what runs there names it.
+    /// The path of a file in the tmpfs, inside the namespace.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.root.join(name)
     }
 
-    /// As this process names it.
+    /// The path of a file in the tmpfs for this process, which is outside.
     pub(crate) fn seen(&self, name: &str) -> PathBuf {
         let root = self.root.strip_prefix("/").unwrap_or(&self.root);
         PathBuf::from(format!("/proc/{}/root", self.holder.id())).join(root).join(name)
     }
 
-    /// Makes a directory there.
+    /// Creates a directory in the tmpfs. Returns its path inside the namespace.
     ///
     /// # Errors
-    /// When the kernel refuses.
+    /// When it cannot be created.
     pub(crate) fn make(&self, name: &str) -> Result<PathBuf, ReproduceError> {
         let path = self.seen(name);
         match fs::create_dir_all(&path) {
@@ -94,10 +95,10 @@ impl Place {
         }
     }
 
-    /// Runs a program there until it ends; what it says.
+    /// Runs a program in the namespace to its end. Returns its output.
     ///
     /// # Errors
-    /// When it refuses.
+    /// When it fails.
     pub(crate) fn run(&self, words: &[&str]) -> Result<String, ReproduceError> {
         let (program, rest) = words.split_first().expect("there is a program");
         let mut command = self.command(Path::new(program));
@@ -114,24 +115,24 @@ impl Place {
         }
     }
 
-    /// Puts a file with a file system onto a loop device and mounts it. The device goes when that
-    /// is unmounted.
+    /// Attaches a file with a file system to a loop device and mounts it. Unmounting releases the
+    /// device.
     ///
     /// # Errors
-    /// When a program refuses.
+    /// When a program fails.
     pub(crate) fn mount(&self, file: &Path, at: &Path) -> Result<(), ReproduceError> {
         let [file, at] = [file, at].map(|path| path.display().to_string());
         let device = self.run(&["losetup", "--direct-io=on", "-f", "--show", &file])?;
         let mounted = self.run(&["mount", "-o", "noatime", &device, &at]);
-        // Of a device that is mounted, the kernel keeps that in mind.
+        // The kernel detaches a mounted device only when it is unmounted.
         self.run(&["losetup", "-d", &device])?;
         mounted.map(drop)
     }
 
-    /// Until something is there.
+    /// Waits until `child` has created a file.
     ///
     /// # Errors
-    /// When it is not there soon.
+    /// When the file does not exist in time.
     pub(crate) fn wait_for(&self, name: &str, child: &mut Child) -> Result<(), ReproduceError> {
         let deadline = Instant::now() + BEGUN;
         let path = self.seen(name);
@@ -149,21 +150,21 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // Of everybody's view; it is empty there.
+        // The empty directory outside of the namespace.
         let _others_use_it = fs::remove_dir(&self.root);
     }
 }
 
-/// Starts a program that ends with what it is of.
+/// Starts a child process, which is killed when the returned value is dropped.
 ///
 /// # Errors
-/// When there is no such program.
+/// When the program cannot be started.
 pub(super) fn start(command: Command) -> Result<Child, ReproduceError> {
     let program = command.get_program().to_string_lossy().into_owned();
     Child::start(command).map_err(|source| ReproduceError::Start { program, source })
 }
 
-// Until it has one of its own.
+// Waits until a child has a mount namespace of its own.
 fn wait_for_view(holder: &Child) -> Result<(), ReproduceError> {
     let own = fs::read_link("/proc/self/ns/mnt").ok();
     let path = format!("/proc/{}/ns/mnt", holder.id());

@@ -1,4 +1,4 @@
-//! A store over one way to the drive, from the drive up to the server.
+//! A store over one way to the drive: drive, file system and server.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -16,11 +16,11 @@ use super::place::{Place, start};
 use super::tgt::{self, Tgt};
 use crate::ReproduceError;
 
-/// How the drive is reached.
+/// The ways to the drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Over {
-    /// It is in this machine.
+    /// The drive is local.
     Local,
     Nvme,
     Iscsi,
@@ -28,7 +28,7 @@ pub(crate) enum Over {
     Tgt,
 }
 
-/// See the module's description. Ended by [`Stack::end`]; dropping it takes it down, too.
+/// A running stack. [`Stack::end`] ends it, and so does dropping it.
 pub(crate) struct Stack<'a> {
     place: &'a Place,
     kv: Option<KvServed>,
@@ -37,15 +37,15 @@ pub(crate) struct Stack<'a> {
     is_mounted: bool,
 }
 
-/// What is at the other end.
+/// The target of a remote drive.
 enum Target {
     Own(Child),
-    /// With what makes a file of the drive for it.
+    /// tgt, and the process that presents the drive as a file to it.
     Tgt(Tgt, Child),
 }
 
-/// Processor time until now: of the host (server and what reaches the drive), of the target, and
-/// of all programs.
+/// Processor time until now: of the host (server and `afar attach`), of the target, and of all
+/// programs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Used {
     host_ns: u64,
@@ -54,29 +54,31 @@ pub(crate) struct Used {
     wall_ns: u64,
 }
 
-/// What was used between two moments.
+/// Processor time between two moments.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Spent {
-    /// Of host and target for each request, in microseconds.
+    /// Processor time of the host for each request, in microseconds,
     pub(crate) host_us: f64,
+    /// and of the target.
     pub(crate) target_us: f64,
-    /// Of all processors, by programs.
+    /// The share of all processors that programs used.
     pub(crate) busy: f64,
-    /// Of the time that programs wanted, what went to other guests of the machine.
+    /// The share of the wanted processor time that other guests took.
     pub(crate) stolen: f64,
 }
 
-/// As in runs of programs.
+/// Largest share that other guests may take, as in runs of programs.
 const STOLEN_MOST: f64 = 0.10;
 const SUBSYSTEM: &str = "nqn.2026-11.local.afar:store";
 const UNIT: &str = "iqn.2026-11.local.afar:store/0";
-/// Where the drive is a file, as the store's host sees it, and as tgt does.
+/// The directory in which the drive is a file for the host,
 const DISK: &str = "disk";
+/// and the one for tgt.
 const BEHIND: &str = "behind";
 const STATE: &str = "state";
 
 impl Over {
-    /// Those that can be measured here, local first.
+    /// The ways that can be measured on this machine, local first.
     pub(crate) fn all() -> Vec<Self> {
         let mut all = vec![Self::Local, Self::Nvme, Self::Iscsi];
         all.extend(tgt::is_installed().then_some(Self::Tgt));
@@ -103,10 +105,10 @@ impl Over {
 }
 
 impl<'a> Stack<'a> {
-    /// With a copy of the image on a drive of this model.
+    /// Starts a store on a copy of the image, on a drive emulated by `model`.
     ///
     /// # Errors
-    /// When a part of it cannot be started.
+    /// When a part cannot be started.
     pub(crate) fn start(
         place: &'a Place,
         image: &Image,
@@ -126,7 +128,7 @@ impl<'a> Stack<'a> {
         Ok(stack)
     }
 
-    // What to attach.
+    // Starts the target if there is one. Returns the URI to attach.
     fn reach(&mut self, drive: &str, over: Over) -> Result<String, ReproduceError> {
         let place = self.place;
         if over == Over::Local {
@@ -151,7 +153,7 @@ impl<'a> Stack<'a> {
         nvme.or(iscsi).ok_or(ReproduceError::Untraced)
     }
 
-    /// Where clients connect.
+    /// The address of the server.
     pub(crate) fn address(&self) -> SocketAddr {
         self.kv.as_ref().map(|kv| kv.address).expect("it has been started")
     }
@@ -174,10 +176,11 @@ impl<'a> Stack<'a> {
         }
     }
 
-    /// Ends it; the share of gets for which no block came from the drive, at least.
+    /// Ends the stack. Returns a lower bound of the share of gets that read no block from the
+    /// drive; `None` if it is not known.
     ///
     /// # Errors
-    /// When something does not end as it should.
+    /// When a part does not end with success.
     pub(crate) fn end(mut self) -> Result<Option<f64>, ReproduceError> {
         if let Some(kv) = self.kv.take() {
             image::end(kv)?;
@@ -188,7 +191,7 @@ impl<'a> Stack<'a> {
         Ok(record.and_then(|record| cached(&record)))
     }
 
-    // From above: what is below is in use until then.
+    // Ends all parts from the top down, because each uses those below.
     fn take_down(&mut self) -> Result<(), ReproduceError> {
         drop(self.kv.take());
         if std::mem::take(&mut self.is_mounted) {
@@ -214,14 +217,14 @@ impl Drop for Stack<'_> {
 }
 
 impl Spent {
-    /// Whether so much went to other guests that a figure says little.
+    /// Whether other guests took so much processor time that figures are disturbed.
     pub(crate) fn is_disturbed(&self) -> bool {
         self.stolen > STOLEN_MOST
     }
 }
 
 impl Used {
-    /// What was used since `earlier`, for so many requests.
+    /// The processor time since `earlier`, in which `requests` were answered.
     pub(crate) fn since(&self, earlier: &Self, requests: u64) -> Spent {
         let each = |now: u64, before: u64| {
             now.saturating_sub(before) as f64 / 1e3 / requests.max(1) as f64
@@ -237,6 +240,7 @@ impl Used {
     }
 }
 
+/// Attaches the drive of a URI as a file in a directory.
 fn attach(place: &Place, uri: &str, name: &str) -> Result<Child, ReproduceError> {
     let at = place.make(name)?;
     let mut command = place.command(&launch::program());
@@ -247,13 +251,14 @@ fn attach(place: &Place, uri: &str, name: &str) -> Result<Child, ReproduceError>
     Ok(child)
 }
 
+/// Ends a child process, if there is one.
 fn detach(child: Option<Child>) -> Result<(), ReproduceError> {
     let Some(mut child) = child else { return Ok(()) };
     child.terminate();
     Ok(child.finish().map(drop)?)
 }
 
-// Of several blocks that a get looks for, those of tables that are small are nearly always there.
+// A lower bound of the share of gets without a cache miss: counts each miss as a get of its own.
 fn cached(record: &KvRecord) -> Option<f64> {
     let gets = record.results.operations.iter().find(|of| of.operation == "get")?.served.count;
     let misses = record.results.store.block_cache_miss_count;

@@ -1,4 +1,4 @@
-//! Debian's tgt as the target: the control, a target that is known to cost much.
+//! Debian's tgt as the control: a target that is known to be slow.
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
@@ -12,7 +12,7 @@ use launch::Child;
 use super::place::{Place, start};
 use crate::{ReproduceError, programs};
 
-/// See the module's description. Dropping it ends it.
+/// A running tgtd; dropping it ends it.
 pub(super) struct Tgt {
     pub(super) child: Child,
     port: u16,
@@ -20,21 +20,21 @@ pub(super) struct Tgt {
 }
 
 const NAME: &str = "iqn.2026-11.local.afar:control";
-/// Of tgtd's numbers, which name its socket.
+/// How many numbers tgtd can have; its control socket has the number in its name.
 const CONTROLS: u16 = 32_768;
 const BEGUN: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Whether it is installed.
+/// Whether tgt is installed.
 pub(super) fn is_installed() -> bool {
     programs::check(&[("tgtd", "tgt"), ("tgtadm", "tgt")]).is_ok()
 }
 
 impl Tgt {
-    /// That serves a file of a place.
+    /// Starts tgtd and has it serve a file.
     ///
     /// # Errors
-    /// When it cannot be started, or refuses.
+    /// When tgtd cannot be started, or tgtadm fails.
     pub(super) fn start(place: &Place, file: &Path) -> Result<Self, ReproduceError> {
         let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|one| one.local_addr());
         let failed = |source| ReproduceError::Start { program: "tgtd".to_owned(), source };
@@ -61,6 +61,7 @@ impl Tgt {
         Ok(tgt)
     }
 
+    /// Runs tgtadm.
     fn tell(&self, place: &Place, words: &[&str]) -> Result<(), ReproduceError> {
         let beginning = ["tgtadm", "-C", &self.control, "--lld", "iscsi"];
         place.run(&[&beginning[..], words].concat()).map(drop)

@@ -1,4 +1,4 @@
-//! Turns: a store over one way, loaded step by step, and kept in a file each.
+//! Turns: loads on a store over one way, step by step; each turn is stored in a file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,18 +11,18 @@ use super::loads::{Asked, Kind, Loads, Reads};
 use super::stack::{Over, Spent, Stack};
 use crate::ReproduceError;
 
-/// What one turn has measured.
+/// The results of one turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Turn {
     pub(crate) over: Over,
     pub(crate) repetition: usize,
-    /// Reads, one after another, with nothing else under way.
+    /// Reads of one client, without other load.
     pub(crate) unloaded: Reads,
-    /// In a closed loop of many clients.
+    /// A closed loop of many clients.
     pub(crate) peak: Step,
-    /// In open loops.
+    /// Open loops.
     pub(crate) steps: Vec<Step>,
-    /// Share of gets for which no block came from the drive, at least.
+    /// A lower bound of the share of gets that read no block from the drive.
     pub(crate) cached: Option<f64>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Step {
     pub(crate) spent: Spent,
 }
 
-/// How a turn is loaded.
+/// The loads of a turn.
 #[derive(Debug, Clone)]
 pub(crate) struct Steps {
     pub(crate) read_percent: u8,
@@ -44,12 +44,12 @@ pub(crate) struct Steps {
     pub(crate) warm_up: Duration,
 }
 
-/// How often a load is tried that other guests of the machine disturb.
+/// Attempts of a load that other guests of the machine disturb.
 const ATTEMPTS: u32 = 3;
 /// Clients that keep the store busy.
 pub(crate) const CLIENTS: u32 = 48;
 
-/// Loads a store; `None` if that was interrupted.
+/// Runs all loads of a turn on a store; `None` if it was interrupted.
 ///
 /// # Errors
 /// When a load cannot begin, or a request fails.
@@ -62,7 +62,7 @@ pub(crate) fn turn(
     let name = over.name();
     let asked =
         |kind, read_percent, warm_up| Asked { kind, read_percent, time: steps.time, warm_up };
-    // The first fills the cache.
+    // The first load fills the cache.
     let what = format!("{name}, unloaded");
     let busy = asked(Kind::Closed(CLIENTS), 100, Duration::ZERO);
     let Some(_) = loads.run(&format!("{name}, warming up"), stack.address(), &busy)? else {
@@ -84,8 +84,8 @@ pub(crate) fn turn(
     Ok(Some(Turn { over, repetition, unloaded, peak, steps: open, cached: stack.end()? }))
 }
 
-/// One load, and what it took of processors: the warm-up, which is not counted, is a load of its
-/// own. A load that was disturbed is tried again. `None` if it was interrupted.
+/// Runs a load after a warm-up, and measures its processor time. Repeats the load if it was
+/// disturbed. `None` if it was interrupted.
 ///
 /// # Errors
 /// As [`turn`].
@@ -109,17 +109,17 @@ pub(crate) fn timed(
     Ok(None)
 }
 
-/// What was measured before, kept as files of a directory.
+/// Results stored as files of a directory.
 #[derive(Debug)]
 pub(crate) struct Kept {
     directory: PathBuf,
 }
 
 impl Kept {
-    /// In this directory, which is made if it is not there.
+    /// Creates the directory if it is missing.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// When it cannot be created.
     pub(crate) fn new(directory: PathBuf) -> Result<Self, ReproduceError> {
         match fs::create_dir_all(&directory) {
             Ok(()) => Ok(Self { directory }),
@@ -131,13 +131,13 @@ impl Kept {
         &self.directory
     }
 
-    /// What is kept under a name, if it is whole.
+    /// Reads the result stored under a name; `None` if there is none or it cannot be parsed.
     pub(crate) fn read<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
         let text = fs::read_to_string(self.directory.join(format!("{name}.json"))).ok()?;
         serde_json::from_str(&text).ok()
     }
 
-    /// Keeps something under a name.
+    /// Stores a result under a name.
     ///
     /// # Errors
     /// When the file cannot be written.

@@ -1,10 +1,10 @@
-//! A cell of the validation, and what became of it.
+//! A cell of the validation, and its result.
 
 use results::Validation;
 
 use super::programs::Program;
 
-/// A program, its threads, and what of its memory is local.
+/// A program, its number of threads, and its share of local memory.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cell {
     pub(super) program: &'static Program,
@@ -13,12 +13,12 @@ pub(super) struct Cell {
 }
 
 impl Cell {
-    /// What people call it.
+    /// The program and its threads, as text.
     pub(super) fn name(&self) -> String {
         let threads = if self.threads == 1 { "thread" } else { "threads" };
         format!("{}, {} {threads}", self.program.name, self.threads)
     }
 }
 
-/// What became of a cell.
+/// A cell and its record, or why it failed.
 pub(super) type Ran = (Cell, Result<Validation, String>);

@@ -1,5 +1,5 @@
-//! The cells: programs by local memory, each an `afar run --validate` of its own over a target on
-//! the loopback.
+//! Runs the cells: each is an `afar run --validate` of a program with some local memory, over a
+//! target on the loopback.
 //!
 //! A cell that has a record in the directory is not run again.
 
@@ -23,14 +23,14 @@ use crate::flags::Options;
 use crate::measured::Measured;
 
 const SUBSYSTEM: &str = "nqn.2026-11.local.afar:validation";
-/// More than any of the programs uses, and given back when the target ends.
+/// The device of the target: more memory than any program uses.
 const BLADE: &str = "memory:1GiB";
 
-/// Of cells with the same share local one in so many is quick.
+/// With `--quick` one in this many cells of a share of local memory runs.
 const QUICK_STEP: usize = 5;
-/// The directory of what programs read.
+/// The directory of the programs' input.
 const DATA: &str = "data";
-/// What is changed to see whether it matters.
+/// The changes of the emulation whose effect is tested.
 const ABLATIONS: &str = "scaled,dirty-bits,free-writes";
 const LOCALS: [&str; 3] = ["20%", "35%", "50%"];
 
@@ -39,10 +39,10 @@ Redis, Java and Python keep more than a tenth of their memory local as it is (st
 libraries), in all runs alike. Not in it: other machines, and a processor that is kept as busy in
 emulated runs as a target and its host keep it in real ones";
 
-/// Runs them; `None` if it was interrupted before anything was known.
+/// Runs all cells; `None` if it was interrupted before any result.
 ///
 /// # Errors
-/// When there is no target, or its directory cannot be written to.
+/// When the target cannot be started, or the directory cannot be written.
 pub(super) fn run(options: &Options) -> Result<Option<Measured>, ReproduceError> {
     crate::programs::check(&[("taskset", "util-linux")])?;
     let signals = console::interrupts()?;
@@ -92,8 +92,8 @@ pub(super) fn run(options: &Options) -> Result<Option<Measured>, ReproduceError>
     }))
 }
 
-// The program's processor, and that of the target and of what reaches it: what they send one
-// another then waits for no interrupt, whichever run it is. None where there is one only.
+// The processor of the program, and that of target and host, whose messages then need no interrupt
+// between processors. `None` if there is only one processor.
 fn places() -> Option<[usize; 2]> {
     const PROCESSORS_MAX: usize = 1024;
     let allowed = Processors::of(0).ok()?;
@@ -102,12 +102,14 @@ fn places() -> Option<[usize; 2]> {
     numbers.next_back().map(|last| [first, last])
 }
 
+// A command that runs `program` on one processor.
 fn on(processor: usize, program: PathBuf) -> Command {
     let mut command = Command::new("taskset");
     command.args(["-c", &processor.to_string()]).arg(program);
     command
 }
 
+// All cells, or a sample with `--quick`.
 fn cells(is_quick: bool) -> Vec<Cell> {
     let all = PROGRAMS.iter().flat_map(|program| {
         let of = move |threads| LOCALS.map(|local| Cell { program, threads, local });
@@ -123,7 +125,8 @@ const fn repetitions(is_quick: bool) -> u32 {
     if is_quick { 5 } else { 7 }
 }
 
-// Nothing if it was interrupted.
+// Runs a cell unless its record exists. Returns its record or why it failed; `None` if it was
+// interrupted.
 fn one(
     options: &Options,
     cell: Cell,
@@ -164,6 +167,7 @@ fn one(
     })))
 }
 
+// The command of a cell, without its output and program.
 fn command(options: &Options, cell: Cell, uri: &str) -> Command {
     let mut command = launch::afar();
     let count = repetitions(options.quick).to_string();

@@ -1,4 +1,4 @@
-//! What no paper has published: far memory that is emulated beside far memory that is real.
+//! The validation, which is no paper's: emulated far memory beside real far memory.
 
 mod cell;
 mod cells;
@@ -7,7 +7,7 @@ mod report;
 
 use crate::figure::{Figure, Run};
 
-/// The only one.
+/// The only figure.
 pub(super) const FIGURES: &[Figure] = &[Figure {
     name: "validation",
     quick_s: 120,

@@ -1,7 +1,7 @@
 //! The programs of the cells, each with one thread and with four.
 //!
-//! Most are Debian's own, on data that is the same in every run: where they come from a seed, it is
-//! fixed. A program ends when its work is done, a server with the client that gives it the work.
+//! Most are Debian's, on data that is the same in every run. A program ends when its work is done,
+//! a server when its client has ended.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -10,31 +10,31 @@ use std::{fs, io};
 
 use crate::ReproduceError;
 
-/// Threads of a program.
+/// Numbers of threads of a program.
 pub(super) const THREADS: [u32; 2] = [1, 4];
 
 /// A program and how it is started.
 #[derive(Debug)]
 pub(super) struct Program {
     pub(super) name: &'static str,
-    /// What has to be there, and Debian's package of it.
+    /// The programs that it needs, and their Debian packages.
     pub(super) needs: &'static [(&'static str, &'static str)],
-    /// It keeps so much memory of its own beside what is managed that only both kinds of runs being
-    /// alike in that makes them comparable.
+    /// Whether much of its memory is unmanaged; runs are comparable only because that is the same
+    /// in emulated and real ones.
     pub(super) is_small: bool,
     words: fn(&Work) -> Vec<String>,
 }
 
-/// What a program is to do.
+/// The work of a program.
 #[derive(Debug)]
 pub(super) struct Work {
-    /// Where its data is.
+    /// The directory of its input.
     pub(super) directory: PathBuf,
     pub(super) threads: u32,
     pub(super) is_quick: bool,
 }
 
-/// All of them.
+/// All programs.
 pub(super) static PROGRAMS: [Program; 6] = [
     Program {
         name: "sort",
@@ -97,7 +97,7 @@ pub(super) static PROGRAMS: [Program; 6] = [
     },
 ];
 
-/// Background work is as quiet as it goes.
+/// A script of a Redis server and its client; background work is reduced.
 const REDIS: &str = "cd \"$1\"; rm -f socket; redis-server --port 0 --unixsocket socket --save '' \
                      --appendonly no --hz 1 --dynamic-hz no --activerehashing no --io-threads \
                      {threads} >/dev/null & until test -S socket; do sleep 0.01; done; redis-cli \
@@ -125,7 +125,7 @@ all = [threading.Thread(target=work, args=(out,)) for _ in range(threads)]
 print(sorted(out))";
 
 impl Program {
-    /// Its words; `None` and a reason if it cannot be run here.
+    /// Its command line; an error if a program that it needs is missing.
     pub(super) fn words(&self, work: &Work) -> Result<Vec<String>, ReproduceError> {
         crate::programs::check(self.needs)?;
         Ok((self.words)(work))
@@ -133,23 +133,26 @@ impl Program {
 }
 
 impl Work {
+    /// `quick` with `--quick`, else `whole`.
     fn pick<'a>(&self, quick: &'a str, whole: &'a str) -> &'a str {
         if self.is_quick { quick } else { whole }
     }
 
+    /// The path of an input file.
     fn data(&self, name: &str) -> String {
         self.directory.join(name).display().to_string()
     }
 }
 
+/// The words of `text`, then `further` arguments.
 fn split(text: &str, further: &[&str]) -> Vec<String> {
     text.split_whitespace().chain(further.iter().copied()).map(str::to_owned).collect()
 }
 
-/// Makes what the programs read, where it is not there yet.
+/// Creates the programs' input files that are missing.
 ///
 /// # Errors
-/// When it cannot be written, or Java's compiler fails.
+/// When a file cannot be written, or Java's compiler fails.
 pub(super) fn prepare(directory: &Path) -> Result<(), ReproduceError> {
     let failed = |source| ReproduceError::Directory { path: directory.to_owned(), source };
     fs::create_dir_all(directory).map_err(failed)?;
@@ -173,7 +176,7 @@ pub(super) fn prepare(directory: &Path) -> Result<(), ReproduceError> {
     }
 }
 
-// A file that another run was interrupted over is not taken for whole.
+// Writes a file atomically unless it exists, so that an interrupted run leaves no partial file.
 fn write_new(path: &Path, text: impl FnOnce() -> String) -> io::Result<()> {
     if path.is_file() {
         return Ok(());
@@ -183,13 +186,14 @@ fn write_new(path: &Path, text: impl FnOnce() -> String) -> io::Result<()> {
     fs::rename(beside, path)
 }
 
-// Thirty-two bytes each, in no order.
+// `count` lines of 32 bytes, in pseudo-random order.
 fn lines(count: u64) -> String {
     let line = |number: u64| format!("{:016x} record {number:07x}\n", scatter(number));
     (0..count).map(line).collect()
 }
 
-// Values of 512 bytes are stored once, and then read three times of four, and replaced else.
+// Requests to Redis: stores each key once with 512 bytes, then reads in three of four requests and
+// replaces in the fourth.
 fn requests(keys: u64) -> String {
     let value = |number: u64| format!("{:016x}", scatter(number)).repeat(32);
     let mut text = String::new();

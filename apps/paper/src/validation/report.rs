@@ -1,4 +1,4 @@
-//! Cells in a table and a picture, and what is to be true of them.
+//! The report of the validation: table, picture and verdicts.
 
 use chart::{Bar, Bars, BarsScale};
 use console::layout::{NONE, row, table};
@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 use super::cell::Ran;
 use crate::report::{Report, Verdict};
 
-/// Of the cells that say something, so many are to agree; and to differ by a wrong profile.
+/// The least share of slowed-down cells that must agree,
 const AGREE_MIN: f64 = 0.9;
+/// and that must differ if the profile is wrong.
 const DIFFER_MIN: f64 = 0.8;
 const TITLE: &str = "far memory emulated, beside the same really far over NVMe/TCP";
 
@@ -25,10 +26,12 @@ pub(super) fn report(ran: &[Ran]) -> Report {
     }
 }
 
+/// The emulated runs named `name`: `plain`, or an ablation.
 fn emulated<'a>(record: &'a Validation, name: &str) -> Option<&'a Emulated> {
     record.emulated.iter().find(|one| one.name == name)
 }
 
+/// A cell for the record.
 fn point((cell, outcome): &Ran) -> Value {
     let mut point = json!({
         "program": cell.program.name,
@@ -42,6 +45,7 @@ fn point((cell, outcome): &Ran) -> Value {
     point
 }
 
+/// The table as text.
 fn rows(ran: &[Ran]) -> String {
     let head = ["program", "local", "real", "emulated by real", "fetches", "moved", "agreement"];
     let mut rows = vec![row(head)];
@@ -64,6 +68,7 @@ fn rows(ran: &[Ran]) -> String {
     )
 }
 
+/// The cells of a row after its names.
 fn told(record: &Validation) -> [String; 5] {
     let real = record
         .real
@@ -81,7 +86,8 @@ fn told(record: &Validation) -> [String; 5] {
     }
 }
 
-// The share of cells that are slowed down by enough, of those that are decided.
+// The verdicts on cells that are slowed down enough: how many agree, and how many differ with a
+// wrong profile.
 fn verdicts(ran: &[Ran]) -> Vec<Verdict> {
     let records = ran.iter().filter_map(|(_, outcome)| outcome.as_ref().ok());
     let telling: Vec<&Validation> = records
