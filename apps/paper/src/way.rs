@@ -93,6 +93,7 @@ impl<T> PerWay<T> {
         Self { local: make(Way::Local), nvme: make(Way::Nvme), iscsi: make(Way::Iscsi) }
     }
 
+    /// The values that `make` returns for each of these.
     pub(super) fn map<U>(&self, mut make: impl FnMut(&T) -> U) -> PerWay<U> {
         PerWay::each(|way| make(&self[way]))
     }
@@ -104,10 +105,12 @@ impl<T> PerWay<T> {
 }
 
 impl PerWay<f64> {
+    /// The largest value.
     pub(super) fn most(&self) -> f64 {
         self.local.max(self.nvme).max(self.iscsi)
     }
 
+    /// The smallest value.
     pub(super) fn least(&self) -> f64 {
         self.local.min(self.nvme).min(self.iscsi)
     }

@@ -13,46 +13,46 @@ pub struct Row {
     pub block: u32,
     /// Name of its [`Cell`](crate::Cell).
     pub cell: String,
-    /// The figure; nothing if the run failed or is invalid.
+    /// The figure; `None` if the run failed or is invalid.
     pub value: Option<f64>,
-    /// What `metric.further` points to; nothing where it points to no number.
+    /// The numbers at `metric.further`; `None` where there is no number.
     pub further: Vec<Option<f64>>,
-    /// Why it failed.
+    /// Why the run failed; `None` if it did not.
     pub failure: Option<String>,
-    /// Why nothing is concluded from it; it has no numbers then.
+    /// Why the run is invalid, and so has no figures; `None` if it is valid.
     pub invalid: Option<String>,
-    /// Whether it would be invalid, had the user not allowed memory that is not managed.
+    /// Whether the run is valid only because the user allows unmanaged memory.
     pub allowed: bool,
     /// When it began, in nanoseconds since 1970.
     pub started_unix_ns: u64,
     /// From start to end, the start of the program included, in nanoseconds.
     pub elapsed_ns: u64,
-    /// What it was measured beside.
+    /// What other programs and guests did during the run.
     pub noise: Noise,
-    /// What disturbed it: nothing is concluded from it beside undisturbed runs.
+    /// What disturbed the run; `None` if nothing did. Disturbed runs do not count beside others.
     pub disturbed: Option<String>,
-    /// Runs before this one that were thrown away because they lost more.
+    /// Earlier attempts that were discarded because they were more disturbed.
     pub repeated_count: u32,
-    /// Pages fetched; nothing for a native run.
+    /// Pages fetched; `None` for a native run.
     pub fetch_count: Option<u64>,
     /// The median time of a fetch, in nanoseconds.
     pub fetch_p50_ns: Option<u64>,
     /// The most memory that was managed at a time.
     pub managed_peak_bytes: Option<u64>,
-    /// What a share of its local memory is a share of; nothing if that changes all the time.
+    /// The memory that its local memory is a share of; `None` if that varies over time.
     pub of_bytes: Option<u64>,
-    /// Its local memory; nothing if that changes all the time.
+    /// Its local memory; `None` if that varies over time.
     pub local_bytes: Option<u64>,
-    /// Memory that stayed local although it should not.
+    /// Memory that was not managed, and so stayed local.
     pub unmanaged_bytes: Option<u64>,
     /// Whether local memory stayed within its budget.
     pub budget_held: Option<bool>,
-    /// What a fault cost by itself on the machine, as afar found right before the run, in
-    /// nanoseconds; nothing for a native run.
+    /// The cost of a fault alone, by afar's calibration right before the run, in nanoseconds;
+    /// `None` for a native run.
     #[serde(default)]
     pub floor_ns: Option<u64>,
-    /// The class of the machine that ran it (`experiment::machine::class`); nothing is known of
-    /// runs of an earlier afar.
+    /// The class of the machine that ran it (`experiment::machine::class`); `None` in rows of an
+    /// older afar.
     #[serde(default)]
     pub host_class: Option<String>,
 }

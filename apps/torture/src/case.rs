@@ -149,6 +149,7 @@ impl<'a> Case<'a> {
         Self { site, draw, expected: row.expected, findings: Findings::default(), stop }
     }
 
+    /// The results of the case.
     pub(super) fn into_findings(self) -> Findings {
         self.findings
     }

@@ -71,6 +71,7 @@ pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
     Ok(report(&cases, &runs))
 }
 
+/// The report from the runs of each length.
 fn report(cases: &[Vec<Flow>], runs: &[Vec<Sample>]) -> Report {
     let mut table = Table::new(&["flows", "events", "ns/event"]);
     let mut results = Vec::new();

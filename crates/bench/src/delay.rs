@@ -121,6 +121,7 @@ impl Point {
         self.flagged_count * 2 > self.run_count
     }
 
+    /// The point for the record.
     fn json(&self) -> Value {
         json!({
             "requested_ns": self.requested_ns,
@@ -135,6 +136,7 @@ impl Point {
 }
 
 impl Figure {
+    /// The table and notes as text.
     fn text(&self) -> String {
         let header = ["requested", "error p50", "p95", "p99", "median |error|, ns", ""];
         let mut table = Table::new(&header);

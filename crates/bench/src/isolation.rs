@@ -105,6 +105,7 @@ fn measure(context: &Context, kinds: &[Kind], operations: u64) -> Result<Vec<Sam
 }
 
 impl Compared {
+    /// Compares the rounds of a server alone with those side by side.
     fn of(name: &'static str, alone: &[Sample], together: &[Sample]) -> Self {
         let fetches = |runs: &[Sample]| runs.iter().map(|run| run.fetches).collect::<Vec<_>>();
         let times = |runs: &[Sample]| runs.iter().map(|run| run.op_us).collect::<Vec<_>>();
@@ -118,6 +119,7 @@ impl Compared {
         }
     }
 
+    /// The verdict on the ratio of fetches.
     fn verdict(&self) -> Verdict {
         Verdict {
             what: format!("{}: fetches side by side off those alone, as a share", self.name),
@@ -127,6 +129,7 @@ impl Compared {
         }
     }
 
+    /// The results of this server for the record.
     fn json(&self) -> Value {
         let placed = |spreads: &[Spread; 2]| {
             let [fetches, op_us] = spreads.map(|spread| spread.json());
@@ -142,6 +145,7 @@ impl Compared {
     }
 }
 
+/// The table as text.
 fn text(compared: &[Compared]) -> String {
     let mut table = Table::new(&["", "alone", "side by side", "ratio"]);
     for server in compared {

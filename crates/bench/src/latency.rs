@@ -173,6 +173,7 @@ pub(crate) fn waits(flags: &WaitsFlags) {
 }
 
 impl Compared {
+    /// Compares the quiet rounds under afar (`far`) with those without (`near`).
     fn of(requested_ns: u64, far: &[Sample], near: &[Sample]) -> Self {
         let both = || far.iter().zip(near).filter(|(far, near)| far.is_quiet && near.is_quiet);
         let late = |near: &Sample| (near.p99 - float(requested_ns)).max(0.0);
@@ -187,6 +188,7 @@ impl Compared {
         }
     }
 
+    /// The row of the table.
     fn row(&self) -> Vec<String> {
         let quiet = format!("{} of {}", self.quiet_count, self.run_count);
         let name = format!("{} us", self.requested_ns / 1000);
@@ -198,6 +200,7 @@ impl Compared {
         vec![name, mean, p99, late, self.own.show(4), quiet]
     }
 
+    /// The verdicts on mean, tail and afar's own mean.
     fn verdicts(&self) -> [Verdict; 3] {
         let requested = float(self.requested_ns);
         let name = format!("{} us", self.requested_ns / 1000);
@@ -219,6 +222,7 @@ impl Compared {
         ]
     }
 
+    /// The results of this delay for the record.
     fn json(&self) -> Value {
         json!({
             "requested_ns": self.requested_ns,

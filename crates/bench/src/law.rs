@@ -103,6 +103,7 @@ fn micros(time: Duration) -> f64 {
 }
 
 impl Law {
+    /// Fits the line to the runs of each of [`DELAYS_US`].
     fn of(runs: &[Vec<Sample>]) -> Self {
         let undelayed = runs.first().into_iter().flatten().map(|sample| sample.fault_us);
         let floor_us = Spread::of(undelayed).median;
@@ -128,10 +129,12 @@ impl Law {
         self.predicted_us(point) / point.op_us.median - 1.0
     }
 
+    /// The mean number of faults per operation over all delays.
     fn faults_per_op(&self) -> f64 {
         mean(self.points.iter().map(|point| point.faults_per_op.median))
     }
 
+    /// The table and the line as text.
     fn text(&self) -> String {
         let header = ["delay, us", "faults per GET", "us per GET", "predicted", "off by"];
         let mut table = Table::new(&header);
@@ -157,6 +160,7 @@ impl Law {
         )
     }
 
+    /// The verdicts on the line and the predictions.
     fn verdicts(&self) -> Vec<Verdict> {
         let slope = (self.line.slope / self.faults_per_op() - 1.0).abs();
         let deviations = self.points.iter().map(|point| self.deviation(point).abs());
@@ -178,6 +182,7 @@ impl Law {
         ]
     }
 
+    /// The results for the record.
     fn json(&self) -> Value {
         let points = self.points.iter().map(|point| {
             json!({

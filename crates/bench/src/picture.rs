@@ -137,6 +137,7 @@ struct ErrorAxis {
 }
 
 impl ErrorAxis {
+    /// The axis for `points`.
     fn of(points: &[Point]) -> Self {
         let low = points.iter().map(|point| point.p5.median).fold(-100.0, f64::min);
         let high = points.iter().map(|point| point.p95.median).fold(150.0, f64::max);
@@ -146,6 +147,7 @@ impl ErrorAxis {
         Self { low: (low / step).floor() * step, high: (high / step).ceil() * step, step }
     }
 
+    /// The ticks of the axis.
     fn ticks(self) -> Vec<Tick> {
         let values = std::iter::successors(Some(self.low), |value| Some(value + self.step));
         let values = values.take_while(|value| *value <= self.high + self.step / 2.0);

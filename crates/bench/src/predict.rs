@@ -217,6 +217,7 @@ fn control(found: &[Found]) -> Vec<f64> {
     found.iter().map(of).collect()
 }
 
+/// The verdicts from the sorted errors of predictions and of the control.
 fn verdicts(ours: &[f64], theirs: &[f64]) -> Vec<Verdict> {
     let at_most = |what: &str, value, limit| Verdict {
         what: what.to_owned(),
@@ -238,6 +239,7 @@ fn verdicts(ours: &[f64], theirs: &[f64]) -> Vec<Verdict> {
     ]
 }
 
+/// The table as text.
 fn text(found: &[Found], control: &[f64], counted: usize) -> String {
     let header = [
         "program",
@@ -326,6 +328,7 @@ impl Found {
         self.predicted - self.measured
     }
 
+    /// The result for the record.
     fn json(&self, control: f64) -> Value {
         json!({
             "program": PAIRS[self.pair].0,

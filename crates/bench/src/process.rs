@@ -63,6 +63,7 @@ impl Job {
         Self::spawn(context, command, group, Stdio::null())
     }
 
+    /// Starts `command` by `setpriv`, which has the kernel kill it when this process ends.
     fn spawn(
         context: &Context,
         command: &[OsString],

@@ -164,6 +164,7 @@ impl Verdict {
         }
     }
 
+    /// The verdict for the record.
     fn json(&self) -> Value {
         let (kind, limit) = self.bound.parts();
         json!({
@@ -205,10 +206,12 @@ impl Table {
         Self { rows: vec![header] }
     }
 
+    /// Appends a row.
     pub(crate) fn row(&mut self, cells: Vec<String>) {
         self.rows.push(cells);
     }
 
+    /// The table as text.
     pub(crate) fn text(&self) -> String {
         let width = |column: usize| {
             let cells = self.rows.iter().filter_map(|row| row.get(column));

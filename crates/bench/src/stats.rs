@@ -67,6 +67,7 @@ impl Spread {
         format!("{:.decimals$} ({:.decimals$} to {:.decimals$})", self.median, self.min, self.max)
     }
 
+    /// The spread for the record.
     pub(crate) fn json(&self) -> Value {
         json!({"median": self.median, "min": self.min, "max": self.max})
     }

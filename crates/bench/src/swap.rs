@@ -70,6 +70,7 @@ pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
 }
 
 impl Point {
+    /// Compares the runs of a delay with those without one.
     fn of(requested_ns: u64, runs: &[Quantiles], without: &[Quantiles]) -> Self {
         let medians = |runs: &[Quantiles]| Spread::of(runs.iter().map(|run| run.p50));
         let rounds = Spread::of(runs.iter().zip(without).map(|(run, none)| run.p50 - none.p50));
@@ -81,6 +82,7 @@ impl Point {
         }
     }
 
+    /// The point for the record.
     fn json(&self) -> Value {
         json!({
             "requested_ns": self.requested_ns,
@@ -91,6 +93,7 @@ impl Point {
     }
 }
 
+/// The table and notes as text.
 fn text(points: &[Point]) -> String {
     let header = ["requested", "swap-in p50, ns", "p95", "moved by", "error"];
     let mut table = Table::new(&header);
@@ -112,6 +115,7 @@ fn text(points: &[Point]) -> String {
     )
 }
 
+/// The verdict on the delay that has a bound.
 fn verdict(points: &[Point]) -> Verdict {
     let bounded = points.iter().find(|point| point.requested_ns == BOUNDED_NS);
     let error = bounded.map(|point| (point.moved.median - float(BOUNDED_NS)).abs());

@@ -128,6 +128,7 @@ impl Conclusions {
         cells
     }
 
+    /// The conclusions for the record.
     fn json(&self) -> serde_json::Value {
         json!({ "verdicts": self.verdicts, "slowdowns": self.slowdowns })
     }

@@ -105,6 +105,7 @@ struct Compared {
 }
 
 impl Compared {
+    /// Compares the runs with a bandwidth with those without (`free`).
     fn of(variant: Variant, wire: (Rate, &'static str), runs: &[Sample], free: &[Sample]) -> Self {
         let ms = |ns: f64| ns / 1e6;
         let window = WINDOW_PAGES * PAGE_BYTES;
@@ -124,6 +125,7 @@ impl Compared {
         self.free_ms < self.link_ms.median * PROGRAM_MAX
     }
 
+    /// The trap, the bandwidth and the kind of link, as text.
     fn name(&self) -> String {
         let (rate, link) = self.wire;
         format!("{}, {}, {link}", self.variant.trap, rate.name)
@@ -142,6 +144,7 @@ impl Compared {
         ]
     }
 
+    /// The verdicts: not too short, and not too long if the program waits for the link.
     fn verdicts(&self) -> impl Iterator<Item = Verdict> {
         let name = self.name();
         let close = self.waits_for_link().then(|| Verdict {
@@ -159,6 +162,7 @@ impl Compared {
         close.into_iter().chain(iter::once(long_enough))
     }
 
+    /// The results for the record.
     fn json(&self) -> Value {
         let (rate, link) = self.wire;
         json!({

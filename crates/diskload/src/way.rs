@@ -56,7 +56,7 @@ impl<T: Send + 'static> Way<T> {
         }
     }
 
-    /// Those sums; all zero if they are not kept.
+    /// How a local backend spent the time of requests; all zero if it is not traced.
     pub(super) fn times(&self) -> JobTimes {
         match self {
             Self::Local { jobs, .. } => jobs.times().unwrap_or_default(),

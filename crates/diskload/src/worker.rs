@@ -60,6 +60,7 @@ struct Flushing {
 }
 
 impl Flushing {
+    /// Whether a flush must be made now.
     fn is_due(&self) -> bool {
         !self.is_on && self.every.is_some_and(|every| self.written >= every)
     }

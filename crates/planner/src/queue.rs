@@ -119,6 +119,7 @@ fn idle(load: f64) -> Result<f64, QueueError> {
     if load < 1.0 { Ok(1.0 - load) } else { Err(QueueError::Overload(load * 100.0)) }
 }
 
+/// `time` in seconds.
 fn seconds(time: Duration) -> f64 {
     time.as_ps() as f64 / 1e12
 }

@@ -74,6 +74,7 @@ pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
     }))
 }
 
+/// The report from all points.
 fn report(points: &[Point]) -> Report {
     let verdicts: Vec<Verdict> = verdict(points).into_iter().collect();
     let caption: Vec<String> = verdicts.iter().map(Verdict::text).collect();
@@ -113,6 +114,7 @@ fn rows(points: &[Point]) -> String {
     table(&rows)
 }
 
+/// The verdict on the mean error over the judged delays; `None` without such a delay.
 fn verdict(points: &[Point]) -> Option<Verdict> {
     let is_judged = |point: &&Point| (JUDGED_US.0..=JUDGED_US.1).contains(&point.asked_us);
     let errors: Vec<f64> =
@@ -132,6 +134,7 @@ fn verdict(points: &[Point]) -> Option<Verdict> {
     Some(Verdict::because(mean <= paper::ERROR_NS, claim, why))
 }
 
+/// The figure as SVG.
 fn picture(points: &[Point], caption: &[String]) -> String {
     let of = |name: &str, colour, kind, y: &dyn Fn(&Point) -> f64| Series {
         name: name.to_owned(),

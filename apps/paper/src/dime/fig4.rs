@@ -192,6 +192,7 @@ fn grown(
     Grown { points, ..none }
 }
 
+/// The report from the results of both servers.
 fn report(grown: &[Grown; 2]) -> Report {
     let verdicts = verdicts(grown);
     let caption: Vec<String> = verdicts.iter().map(Verdict::text).collect();
@@ -210,6 +211,7 @@ fn report(grown: &[Grown; 2]) -> Report {
     }
 }
 
+/// The results of a server for the record.
 fn record(grown: &Grown) -> Value {
     let point = |point: &Point| {
         json!({

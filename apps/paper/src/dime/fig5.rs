@@ -104,6 +104,7 @@ struct Of {
     group: String,
 }
 
+/// The cell of an engine and a share of local memory.
 fn cell(engine: &str, local: &str, of: &Of) -> Cell {
     far(&[
         ("engine", engine),
@@ -115,6 +116,7 @@ fn cell(engine: &str, local: &str, of: &Of) -> Cell {
     ])
 }
 
+/// All cells of a program.
 fn cells(locals: &[&str], of: &Of) -> Vec<Cell> {
     let far = ENGINES.iter().flat_map(|engine| locals.iter().map(|local| cell(engine, local, of)));
     // The run with all memory local in the swap engine shows the group's peak.
@@ -184,6 +186,7 @@ fn beside(keys: u32, seconds: u32) -> String {
     experiment(&servers, Server::Redis, &load)
 }
 
+/// Collects the results of each share of local memory.
 fn points((locals, of): (&[&str], &Of), alone: &Runs, beside: &Runs) -> Vec<Point> {
     let of = |runs: &Runs, local: &str| ENGINES.map(|engine| runs.value(&cell(engine, local, of)));
     let point = |local: &&str| Point {
@@ -194,6 +197,7 @@ fn points((locals, of): (&[&str], &Of), alone: &Runs, beside: &Runs) -> Vec<Poin
     locals.iter().map(point).collect()
 }
 
+/// The report from all points and the native throughputs.
 fn report(points: &[Point], native: [Option<f64>; 2]) -> Report {
     let verdicts = verdicts(points);
     let caption: Vec<String> = verdicts.iter().map(Verdict::text).collect();
@@ -215,6 +219,7 @@ fn report(points: &[Point], native: [Option<f64>; 2]) -> Report {
     }
 }
 
+/// A point for the record.
 fn record(point: &Point) -> Value {
     let of = |values: [Option<f64>; 2]| json!({"arena": values[0], "swap": values[1]});
     json!({

@@ -70,6 +70,7 @@ pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
     }))
 }
 
+/// The report from the medians.
 fn report(faults: &Faults) -> Report {
     let verdicts = verdicts(faults);
     let caption: Vec<String> = verdicts.iter().map(Verdict::text).collect();

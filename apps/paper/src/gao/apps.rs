@@ -37,6 +37,7 @@ pub(super) struct App {
     load: Option<[&'static str; 2]>,
 }
 
+/// An application whose program is no server.
 const fn job(
     name: &'static str,
     class: Class,
@@ -148,10 +149,12 @@ pub(super) struct Seen {
 }
 
 impl Seen {
+    /// The results in one cell.
     pub(super) fn at(&self, place: Place) -> Option<&Point> {
         self.points.iter().find(|point| point.place == place)
     }
 
+    /// The degradation in one cell.
     pub(super) fn degradation(&self, place: Place) -> Option<f64> {
         self.at(place).map(|point| point.degradation)
     }
@@ -258,6 +261,7 @@ impl Matrix {
         self.seen.iter().all(|seen| seen.points.is_empty())
     }
 
+    /// The lines that describe the runs.
     pub(super) fn describe(&self) -> String {
         let mut text = "stand-ins on generated data, against the same run without far memory; \
                         afar workload list says\nwhat for\n"
@@ -274,6 +278,7 @@ impl Matrix {
         self.lacks.iter().map(|lack| format!("Left out: {lack}.")).collect()
     }
 
+    /// The runs for the record.
     pub(super) fn record(&self) -> Value {
         json!({
             "runs": self.outcome.record(),
@@ -282,6 +287,7 @@ impl Matrix {
         })
     }
 
+    /// All points for the record.
     pub(super) fn points(&self) -> Value {
         let point = |point: &Point| {
             json!({

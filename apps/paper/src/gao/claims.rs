@@ -35,6 +35,7 @@ pub(super) fn mean(seen: &[Seen], class: Class, place: Place) -> Option<f64> {
     (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
 }
 
+/// A share as text, in percent.
 pub(super) fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }

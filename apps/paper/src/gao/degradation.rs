@@ -34,6 +34,7 @@ pub(crate) fn run(flags: &Options, section: Section) -> Result<Option<Measured>,
     }))
 }
 
+/// The title of a figure.
 fn title(section: Section) -> String {
     let what = match section {
         Section::Fig2 => "Fig. 2: degradation by network, 25 % local",
@@ -46,6 +47,7 @@ fn title(section: Section) -> String {
     format!("{}, {what}", published::SOURCE)
 }
 
+/// The report of a figure.
 fn report(matrix: &Matrix, section: Section, is_quick: bool) -> Report {
     let seen = &matrix.seen;
     let verdicts = match section {

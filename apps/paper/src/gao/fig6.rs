@@ -55,6 +55,7 @@ fn point(seen: &Seen) -> Option<Point> {
     Some(Point { name: seen.app.name, mb_per_s, degradation })
 }
 
+/// The report from all points.
 fn report(points: &[Point], left_out: Vec<String>) -> Report {
     let verdicts: Vec<Verdict> = verdict(points).into_iter().collect();
     let mut caption: Vec<String> = verdicts.iter().map(Verdict::text).collect();
@@ -97,6 +98,7 @@ fn pairs(points: &[Point]) -> Vec<(f64, f64)> {
     points.iter().map(|point| (point.mb_per_s, point.degradation)).collect()
 }
 
+/// The verdict on the correlation; `None` if there is none to compute.
 fn verdict(points: &[Point]) -> Option<Verdict> {
     let strength = correlation(&pairs(points))?;
     let claim = format!(

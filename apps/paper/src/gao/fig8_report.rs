@@ -289,6 +289,7 @@ fn pages(points: &[Point], (place, network): (usize, &Network)) -> Option<Verdic
     Some(Verdict::new(page.is_near(least) && page.is_near(most), claim))
 }
 
+/// All points for the record.
 fn record(points: &[Point]) -> Value {
     let page = |page: FedPage| json!({"mean_us": page.mean_us, "p99_us": page.p99_us});
     let slower = |of: Slower| json!({"degradation": of.median, "noise": of.noise});

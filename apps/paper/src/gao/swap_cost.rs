@@ -57,10 +57,12 @@ fn cell(engine: &str) -> Cell {
     far(&[("engine", engine), ("local", LOCAL)])
 }
 
+/// Median, 95th and 99th percentile, and maximum.
 fn quantiles(touched: Touched) -> [f64; 4] {
     [touched.p50_ns, touched.p95_ns, touched.p99_ns, touched.max_ns]
 }
 
+/// The report from the touches of both engines: swap, arena.
 fn report(seen: [Option<Touched>; 2]) -> Report {
     let verdicts = verdicts(seen);
     let mut caption: Vec<String> = verdicts.iter().map(Verdict::text).collect();

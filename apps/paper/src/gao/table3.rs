@@ -54,6 +54,7 @@ fn shown(least: Option<u32>) -> String {
     least.map_or_else(|| "more than was measured".to_owned(), |local| format!("{local} %"))
 }
 
+/// The report of the table.
 fn report(matrix: &Matrix, places: &[Place]) -> Report {
     let seen = &matrix.seen;
     let verdicts = verdicts(seen, places);

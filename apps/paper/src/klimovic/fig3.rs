@@ -137,6 +137,7 @@ fn gain(points: &[Point], rung: Rung, tenants: usize) -> Option<f64> {
     rung.below().find_map(|below| ratio(points, rung, below, tenants))
 }
 
+/// The report from all points.
 fn report(points: &[Point]) -> Report {
     Report {
         title: format!("{} 3: throughput over iSCSI as the target is tuned", paper::SOURCE),
@@ -200,6 +201,7 @@ fn rows(points: &[Point]) -> String {
     text
 }
 
+/// A gain as text, in percent.
 fn percent(gain: f64) -> String {
     format!("{:+.1} %", (gain - 1.0) * 100.0)
 }

@@ -27,6 +27,7 @@ type Figure = fn(&Reads) -> f64;
 
 const ALL: [Over; 4] = [Over::Local, Over::Nvme, Over::Iscsi, Over::Tgt];
 
+/// The report of the figure.
 pub(super) fn report(scale: &Scale, turns: &[Turn]) -> Report {
     Report {
         title: format!("{} 4: a key-value store on a local and a remote drive", paper::SOURCE),

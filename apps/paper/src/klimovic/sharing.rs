@@ -92,6 +92,7 @@ impl Case {
         }
     }
 
+    /// How many tenants there are.
     const fn tenants(self) -> usize {
         match self {
             Self::Direct | Self::Alone => 1,
@@ -100,6 +101,7 @@ impl Case {
         }
     }
 
+    /// How many of them write.
     const fn writers(self) -> usize {
         match self {
             Self::Readers => 1,
@@ -192,6 +194,7 @@ fn region(tenant: usize) -> [u64; 2] {
 }
 
 impl Latency {
+    /// The latencies of reads of all `tallies` together.
     fn of(tallies: &[Tally]) -> Self {
         let mut all = Histogram::new();
         tallies.iter().for_each(|tally| all.merge(&tally.reads.latency));
@@ -226,6 +229,7 @@ fn ratio(points: &[Point], of: [Case; 2], figure: fn(&Latency) -> f64) -> Option
     stats::median(&mut LOADS.into_iter().filter_map(at).collect::<Vec<_>>())
 }
 
+/// The report from all points.
 fn report(points: &[Point]) -> Report {
     Report {
         title: format!("{} 7, its cause: tenants that share a drive", paper::SOURCE),

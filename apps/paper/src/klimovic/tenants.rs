@@ -160,6 +160,7 @@ impl<'a> Target<'a> {
 }
 
 impl Tenant {
+    /// Whether the tenant has closed its output.
     fn has_ended(&self) -> bool {
         self.answer.as_ref().is_none_or(JoinHandle::is_finished)
     }

@@ -131,6 +131,7 @@ fn spec(address: SocketAddr, asked: &Asked, seed: u64) -> LoadSpec {
 }
 
 impl Reads {
+    /// The results in the record of a load.
     fn of(results: &LoadResults) -> Self {
         let reads = results.operations.iter().find(|of| of.operation == "read");
         let latency = reads.map_or_else(LatencySummary::default, |of| of.latency);

@@ -67,6 +67,7 @@ impl Tgt {
         place.run(&[&beginning[..], words].concat()).map(drop)
     }
 
+    /// The URI of its logical unit.
     pub(super) fn uri(&self) -> String {
         format!("iscsi://127.0.0.1:{}/{NAME}/1", self.port)
     }

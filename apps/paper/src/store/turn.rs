@@ -127,6 +127,7 @@ impl Kept {
         }
     }
 
+    /// The directory.
     pub(crate) fn path(&self) -> &Path {
         &self.directory
     }

@@ -14,6 +14,7 @@ const AGREE_MIN: f64 = 0.9;
 const DIFFER_MIN: f64 = 0.8;
 const TITLE: &str = "far memory emulated, beside the same really far over NVMe/TCP";
 
+/// The report of all cells.
 pub(super) fn report(ran: &[Ran]) -> Report {
     let verdicts = verdicts(ran);
     Report {

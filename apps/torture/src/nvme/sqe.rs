@@ -66,10 +66,12 @@ impl Sqe {
         self.dword(DWORD_10 + 4 * (number - 10), value)
     }
 
+    /// This entry with a namespace identifier.
     pub(super) fn nsid(self, nsid: u32) -> Self {
         self.dword(4, nsid)
     }
 
+    /// This entry with a command identifier.
     pub(super) fn cid(self, cid: u16) -> Self {
         self.word(2, cid)
     }

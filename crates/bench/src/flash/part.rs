@@ -23,6 +23,7 @@ pub(super) struct Column {
 }
 
 impl Column {
+    /// The figures of `runs`.
     pub(super) fn of(runs: &[Run]) -> Self {
         let of = |field: fn(&Run) -> f64| Spread::of(runs.iter().map(field));
         Self {
@@ -33,6 +34,7 @@ impl Column {
         }
     }
 
+    /// The figures for the record.
     pub(super) fn json(&self) -> Value {
         json!({
             "iops": self.iops.json(),

@@ -44,7 +44,9 @@ pub(super) struct Server {
 
 /// An iSCSI target, afar's or tgt, with its logical unit.
 pub(super) trait IscsiServer {
+    /// The process id of the target.
     fn pid(&self) -> u32;
+    /// The URI of its logical unit.
     fn uri(&self) -> String;
 
     /// Loads the target with iscsi-perf.

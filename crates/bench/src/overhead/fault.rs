@@ -102,6 +102,7 @@ struct Compared {
 }
 
 impl Compared {
+    /// Compares the medians of all rounds.
     fn of(rounds: &[Medians]) -> Self {
         let spread = |part: fn(&Medians) -> f64| Spread::of(rounds.iter().map(part));
         Self {
@@ -113,6 +114,7 @@ impl Compared {
         }
     }
 
+    /// The row of the table.
     fn row(&self, name: &str) -> Vec<String> {
         vec![
             name.to_owned(),
@@ -124,6 +126,7 @@ impl Compared {
         ]
     }
 
+    /// The results for the record.
     fn json(&self) -> Value {
         json!({
             "quiet_minor_ns": self.quiet.json(),

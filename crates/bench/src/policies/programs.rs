@@ -103,10 +103,12 @@ fn redis(
     Ok([took.as_secs_f64() * 1e6 / float(operations), fetches])
 }
 
+/// The spread of a figure over `runs`.
 fn spread(runs: &[Sample], value: Measure) -> Spread {
     Spread::of(runs.iter().map(value))
 }
 
+/// The table as text.
 fn text(names: &[&str], runs: &[Vec<Sample>]) -> String {
     let header = [
         "policy",
@@ -140,6 +142,7 @@ fn text(names: &[&str], runs: &[Vec<Sample>]) -> String {
     )
 }
 
+/// The results of all policies for the record.
 fn record(names: &[&str], runs: &[Vec<Sample>]) -> Value {
     let row = |(name, runs): (&&str, &Vec<Sample>)| {
         let mut row = json!({"policy": name});

@@ -61,6 +61,7 @@ impl Load {
         Self { pattern, write: false }
     }
 
+    /// The pattern, and whether it writes, as text.
     fn name(self) -> String {
         let suffix = if self.write { ", written" } else { "" };
         format!("{}{suffix}", self.pattern.name())
@@ -100,6 +101,7 @@ struct Sample {
 }
 
 impl Cell {
+    /// The spread of a figure over all seeds.
     fn spread(&self, value: impl Fn(&Sample) -> f64) -> Spread {
         Spread::of(self.samples.iter().map(value))
     }
@@ -115,6 +117,7 @@ impl Cell {
         (mean(self.samples.iter().map(share)) - 1.0) * 100.0
     }
 
+    /// The median number of soft faults per fetch.
     fn soft_per_fetch(&self) -> f64 {
         self.spread(|sample| float(sample.soft) / float(sample.fetches)).median
     }
@@ -227,6 +230,7 @@ fn soft_max(policy: PolicyKind) -> Option<f64> {
     bounds.into_iter().find(|(of, _)| *of == policy).map(|(_, bound)| bound)
 }
 
+/// The verdicts of one size: the worst cell of each policy and group of patterns.
 fn verdicts(cells: &[Cell], size: Size) -> Vec<Verdict> {
     let mut verdicts = Vec::new();
     for policy in PolicyKind::ALL {
@@ -266,6 +270,7 @@ fn verdicts(cells: &[Cell], size: Size) -> Vec<Verdict> {
     verdicts
 }
 
+/// The tables and notes as text.
 fn text(cells: &[Cell], sizes: &[Size], seeds: usize) -> String {
     let mut text = String::new();
     for size in sizes {
@@ -309,6 +314,7 @@ fn text(cells: &[Cell], sizes: &[Size], seeds: usize) -> String {
     )
 }
 
+/// A cell for the record.
 fn record(cell: &Cell) -> Value {
     let sample = |sample: &Sample| {
         json!({

@@ -94,6 +94,7 @@ impl Lru {
         lru
     }
 
+    /// Records an access to `page`, which is local afterwards.
     fn access(&mut self, page: usize) {
         self.now += 1;
         self.last[page] = Some(self.now);

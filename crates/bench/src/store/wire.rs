@@ -52,6 +52,7 @@ pub(super) struct Wire {
 }
 
 impl Wire {
+    /// Connects to a server's socket.
     pub(super) fn connect(server: &'static str, socket: &Path) -> Result<Self, Failure> {
         let connected = UnixStream::connect(socket).and_then(|stream| {
             stream.set_read_timeout(Some(SILENCE_MAX))?;
@@ -62,6 +63,7 @@ impl Wire {
         Ok(Self { stream: BufReader::with_capacity(1 << 16, stream), server })
     }
 
+    /// Sends all `bytes`.
     pub(super) fn send(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         let server = self.server;
         let sent = self.stream.get_mut().write_all(bytes);

@@ -33,6 +33,7 @@ pub fn fleet(count: usize, seed: u64) -> Vec<Guest> {
     (0..count).map(|index| guest(index, &mut draw)).collect()
 }
 
+/// Draws one tenant.
 fn guest(index: usize, draw: &mut Draw) -> Guest {
     let workload = &WORKLOADS[usize::try_from(draw.below(4)).unwrap_or(0)];
     // The inverse of a bounded Pareto law.

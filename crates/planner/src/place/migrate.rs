@@ -79,6 +79,7 @@ pub fn migrate(
     Ok(Migration { placement, moves })
 }
 
+/// The index of a server as its number.
 fn number(server: usize) -> u32 {
     u32::try_from(server).unwrap_or(u32::MAX)
 }
