@@ -9,15 +9,15 @@ use crate::Record;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct About {
-    /// Version of the program.
+    /// Version of the afar program.
     pub version: String,
-    /// What it was built for, such as `x86_64-unknown-linux-gnu`.
+    /// Platform that afar was built for, such as `x86_64-unknown-linux-gnu`.
     pub target: String,
-    /// What it was built by, such as `rustc 1.91.0`.
+    /// Compiler that built afar, such as `rustc 1.91.0`.
     pub compiler: String,
-    /// Whether it was optimized: figures of one that was not are not afar's.
+    /// Whether afar was built with optimizations; figures of a build without them mean nothing.
     pub is_optimized: bool,
-    /// Name and version of every record that its commands write, in order.
+    /// Name and version of every record that commands of afar write, sorted.
     pub records: Vec<String>,
 }
 

@@ -11,32 +11,34 @@ use crate::{Estimate, Record, Verdict};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ClosedLoop {
-    /// Version of the afar that wrote it.
+    /// Version of the afar that wrote the record.
     pub version: String,
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// The share or size of its memory that is local.
+    /// Local memory of the program: a share or a size.
     pub local: String,
-    /// What a share is a share of: `peak`, the most that was in use with all memory local, `live`,
-    /// what is in use at each moment, or `fixed`, another size; nothing if `local` is a size, and
-    /// in records of an afar that knew only `live`.
+    /// What `local` is a share of: `peak` (the most in use with all memory local), `live` (in use
+    /// at each moment) or `fixed` (a size); missing if `local` is a size, or in old records (then
+    /// `live`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
-    /// How much that is; nothing if it changes all the time.
+    /// Bytes that `local` is a share of; missing if `local` is a size, or a share of what is in use
+    /// at each moment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of_bytes: Option<u64>,
-    /// Settings of the simulated network.
+    /// Settings of the simulated network, by name.
     pub network: Map<String, Value>,
-    /// Why nothing is concluded; there are no figures then.
+    /// Why nothing may be concluded, and there are no figures; missing if the loop is valid.
     pub invalid: Option<String>,
-    /// Whether a run counts only because unmanaged memory was allowed.
+    /// Whether a run counts only because the user allowed unmanaged memory.
     pub allowed: bool,
-    /// What the program takes without delay, in seconds: the median of the runs made first.
+    /// Median time of the program without delay, in seconds, over the runs made first; missing if
+    /// invalid.
     pub zero_seconds: Option<f64>,
-    /// The first is under the delays of an idle network; each other one under those that the
-    /// traffic of the round before makes.
+    /// Rounds in order: the first with delays of an idle network, each later one with delays that
+    /// the traffic of the previous round makes.
     pub rounds: Vec<LoopRound>,
-    /// Whether the last round ran under the delays that its own traffic makes.
+    /// Whether the delays of the last round are those that the traffic of that round makes.
     pub agreed: bool,
 }
 
@@ -59,28 +61,30 @@ impl ClosedLoop {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LoopRound {
-    /// What the program took, in seconds: the median.
+    /// Median time of the program in this round, in seconds.
     pub seconds: f64,
-    /// How many times slower than without delay, run by run beside one without.
+    /// Slowdown of this round: time of a run over that of the run without delay beside it.
     pub slowdown: Estimate,
-    /// Whether it is slower than without delay at all (`beyond`): withheld (`undecided`) where the
-    /// interval holds 1 or there is none, `implausible` where it is faster, and `disturbed` where
-    /// there are fewer than five undisturbed pairs of runs.
+    /// `beyond`: slower than without delay; `implausible`: faster; `undecided`: the interval holds
+    /// 1 or is missing; `disturbed`: fewer than five undisturbed pairs of runs; missing in old
+    /// records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
-    /// Pairs of runs of which one was disturbed; they do not count where there are five others.
+    /// Pairs of runs of which one was disturbed; they count only if fewer than five others are
+    /// left.
     pub disturbed_count: u64,
-    /// What disturbed the first of them.
+    /// What disturbed the first disturbed pair of runs; missing if no pair was disturbed.
     pub first_disturbance: Option<String>,
-    /// Pages fetched by the last run.
+    /// Pages fetched by the last run of this round.
     pub fetch_count: u64,
-    /// What fetching a page takes under the round's delays: the mean, in microseconds.
+    /// Mean time to fetch a page under the delays of this round, in microseconds.
     pub page_mean_us: f64,
-    /// The median of that.
+    /// Median time to fetch a page under the delays of this round, in microseconds.
     pub page_p50_us: f64,
-    /// The 99th percentile of that.
+    /// 99th percentile of the time to fetch a page under the delays of this round, in microseconds.
     pub page_p99_us: f64,
-    /// The mean of how many times longer its flows take than alone in the network.
+    /// Mean slowdown of the flows that this round's traffic makes: completion time over that of the
+    /// flow alone.
     pub flow_slowdown: f64,
 }
 

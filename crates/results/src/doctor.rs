@@ -9,54 +9,54 @@ use crate::Record;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Checkup {
-    /// Version of the afar that wrote it.
+    /// Version of the afar that wrote the record.
     pub version: String,
-    /// Whether `afar run` works.
+    /// Whether `afar run` works on this machine.
     pub usable: bool,
-    /// One for each thing that afar uses.
+    /// Checks, one for each thing that afar uses.
     pub checks: Vec<Check>,
-    /// In order of process id and name.
+    /// What killed runs have left behind, in order of process id and name.
     pub leftovers: Vec<Leftover>,
 }
 
-/// One thing that was looked at.
+/// One thing that was checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Check {
-    /// The thing.
+    /// What was checked.
     pub name: String,
-    /// Whether it is as it should be.
+    /// `ok` if the check passed, `no` if not.
     pub state: State,
-    /// What was found.
+    /// What the check found, as a text.
     pub found: String,
-    /// What it is for, if it is missing.
+    /// What does not work without the thing checked; missing if the check passed.
     pub needed_for: Option<String>,
-    /// The command that would fix it, if there is one.
+    /// Command that fixes what was found; missing if the check passed, or no command is known.
     pub remedy: Option<String>,
 }
 
-/// Whether a thing is as it should be.
+/// Whether a check passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum State {
-    /// It is.
+    /// The check passed.
     Ok,
-    /// It is not.
+    /// The check failed.
     No,
 }
 
-/// One thing that should not be there.
+/// One thing that a killed run has left behind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Leftover {
-    /// The thing.
+    /// What a killed run has left behind.
     pub what: What,
-    /// Whether it has been removed just now.
+    /// Whether this command has removed the leftover.
     pub removed: bool,
-    /// Why it could not be.
+    /// Why the leftover could not be removed; missing if it was, or if removal was not requested.
     pub error: Option<String>,
 }
 
@@ -67,36 +67,37 @@ pub struct Leftover {
 pub enum What {
     /// A process that ran under a supervisor that is gone.
     Orphan {
-        /// Its process id.
+        /// Process id of a process whose supervisor is gone.
         pid: u32,
-        /// The name of its program.
+        /// Command name of a process whose supervisor is gone.
         name: String,
     },
     /// A supervisor without a program.
     Supervisor {
-        /// Its process id.
+        /// Process id of a supervisor whose program is gone.
         pid: u32,
     },
     /// A pinned BPF object, or a control group.
     Path {
-        /// Where it is.
+        /// Path of a leftover BPF object or control group.
         path: String,
     },
     /// An attached disk that nobody serves any more.
     Mount {
-        /// Where it is mounted.
+        /// Mount point of an attached disk that nobody serves any more.
         path: String,
     },
     /// The socket of a run that was killed.
     Socket {
-        /// Where it is.
+        /// Path of the socket of a killed run.
         path: String,
     },
     /// What a run under the swap engine has changed.
     Swap {
-        /// The id of the process that should have put it back.
+        /// Id of the process that should have undone what a run of the swap engine changed on this
+        /// host.
         keeper: u32,
-        /// In words.
+        /// What a run of the swap engine changed on this host, as a text.
         changes: String,
     },
 }

@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Estimate {
-    /// Of the runs.
+    /// Median of the runs.
     pub median: f64,
-    /// Nothing if there are too few runs for one.
+    /// Interval that holds the true median; missing if there are too few runs for one.
     pub interval: Option<Interval>,
-    /// Runs that the median is of; 0 if it was computed and not measured.
+    /// Number of runs that the median is of; 0 if the median was computed and not measured.
     pub count: u64,
 }
 
@@ -20,11 +20,12 @@ pub struct Estimate {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Interval {
-    /// The lower end.
+    /// Lower end of the interval.
     pub low: f64,
-    /// The upper end.
+    /// Upper end of the interval.
     pub high: f64,
-    /// The share of such experiments whose interval holds the true median, 0 to 1.
+    /// Confidence of the interval: the share of experiments whose interval holds the true median, 0
+    /// to 1.
     pub level: f64,
 }
 

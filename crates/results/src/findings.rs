@@ -15,33 +15,33 @@ pub const SWEEP_SCHEMA: &str = "afar.sweep/4";
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Findings {
-    /// Version of the afar that wrote it.
+    /// Version of the afar that wrote the record.
     pub version: String,
     /// The command that ran the sweep.
     pub command: Vec<String>,
-    /// When the sweep began, in nanoseconds since 1970.
+    /// Start of the sweep, in nanoseconds since 1970-01-01 UTC.
     pub started_unix_ns: u64,
-    /// The machine.
+    /// The machine that ran the sweep.
     pub host: Host,
     /// The program and its arguments.
     pub workload: Vec<String>,
-    /// The program's figure without afar; nothing if no such run is left, or machines of several
-    /// classes ran it: `machine` among the settings of a cell is then that of its runs.
+    /// Figure of the native runs; missing if none is left, or if machines of several classes ran
+    /// the sweep.
     pub native: Option<Native>,
-    /// One for each combination of settings.
+    /// Cells, one for each combination of settings.
     pub cells: Vec<Finding>,
 }
 
-/// The program's own figure, without afar.
+/// The figure of native runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Native {
-    /// Seconds, or whatever the experiment's metric reads.
+    /// Figure of undisturbed native runs: seconds, or what `metric` reads.
     pub figure: Estimate,
-    /// What the figure is: `seconds`, or the pattern or pointer that reads it.
+    /// What the figure of a run is: `seconds`, or the pattern or pointer that reads the figure.
     pub metric: String,
-    /// Whether more is better.
+    /// Whether a higher figure is better.
     pub higher_is_better: bool,
 }
 
@@ -66,42 +66,45 @@ pub enum CellKind {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Finding {
-    /// What kind of run it is.
+    /// Kind of run: `native`, `small` (native without transparent huge pages), `zero` (all memory
+    /// local, no delay) or `far`.
     pub kind: CellKind,
-    /// Axis and value.
+    /// Settings of the cell: the value of each axis, by the name of the axis.
     pub settings: BTreeMap<String, String>,
-    /// What the share of its local memory is a share of, whatever `of` is among the settings;
-    /// nothing if that changes all the time, or its local memory is no share.
+    /// Bytes that local memory is a share of; missing if they change all the time, or if local
+    /// memory is no share.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of_bytes: Option<u64>,
-    /// Its local memory; nothing if that changes all the time.
+    /// Local memory of the runs; missing if it changes all the time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub local_bytes: Option<u64>,
-    /// How many times slower than the native run of the same block; nothing without valid runs.
+    /// Slowdown: figure of a run beside the native run of its block; missing without valid runs.
     pub slowdown: Option<Estimate>,
-    /// The same against the run of the same block with all memory local and no delay.
+    /// Slowdown beside the `zero` run (all memory local, no delay) of the block; missing without
+    /// valid runs or for another kind than `far`.
     pub slowdown_beside_zero: Option<Estimate>,
-    /// Whether the slowdown is above 1.
+    /// `beyond`: slower than native; `implausible`: faster; `undecided`: the interval holds 1 or is
+    /// missing; `disturbed`: too few undisturbed runs; `invalid`: no valid run.
     pub verdict: Verdict,
-    /// Runs that stand out; they count all the same.
+    /// Runs whose slowdown is far from the others; they count all the same.
     pub outliers: Vec<Outlier>,
     /// Runs that failed.
     pub failed_count: u64,
-    /// Why the first of them did.
+    /// Why the first failed run failed; missing if no run failed.
     pub first_failure: Option<String>,
-    /// Runs from which nothing is concluded.
+    /// Runs from which nothing may be concluded.
     pub invalid_count: u64,
-    /// Why not from the first of them.
+    /// Why the first invalid run is invalid; missing if no run is.
     pub first_invalid: Option<String>,
-    /// Runs during which the machine had other work, or whose native run had that.
+    /// Runs that were disturbed, or whose native run was.
     pub disturbed_count: u64,
-    /// What the first of them was disturbed by.
+    /// What disturbed the first disturbed run or its native run; missing if no run was disturbed.
     pub first_disturbance: Option<String>,
-    /// Runs that count because unmanaged memory was allowed.
+    /// Runs that count only because the user allowed unmanaged memory.
     pub allowed_count: u64,
-    /// Pages fetched by a run, in the median; nothing if no run says.
+    /// Median number of pages fetched by a run; missing if no run counted fetches.
     pub fetch_count: Option<u64>,
-    /// Runs that held more local memory than their budget.
+    /// Runs that exceeded their budget of local memory.
     pub budget_exceeded_count: u64,
 }
 
@@ -110,9 +113,9 @@ pub struct Finding {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Outlier {
-    /// Its block, counted from 0.
+    /// Block of the outlying run, counted from 0.
     pub block: u32,
-    /// Its slowdown.
+    /// Slowdown of the outlying run beside the native run of its block.
     pub slowdown: f64,
 }
 

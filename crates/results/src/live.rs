@@ -12,11 +12,11 @@ use crate::{Findings, Record};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Watching {
-    /// Version of the afar that wrote it.
+    /// Version of the afar that wrote the record.
     pub version: String,
-    /// What is watched, in words.
+    /// What is watched, as a text.
     pub watched: String,
-    /// Where the page is. Whoever knows it may look.
+    /// Address of the page; whoever knows the address may look.
     pub url: String,
 }
 
@@ -32,7 +32,7 @@ pub struct RunState {
     pub pid: u32,
     /// The program, as it was named.
     pub program: String,
-    /// Since the program was started, in nanoseconds.
+    /// Time since the start of the program, in nanoseconds.
     pub elapsed_ns: u64,
     /// Processes with managed memory.
     pub process_count: u64,
@@ -46,7 +46,7 @@ pub struct RunState {
     pub fetch_p99_ns: u64,
     /// Faults that found no free frame of local memory, since the start.
     pub stall_count: u64,
-    /// In the order of their numbers; the default tier is the first.
+    /// Tiers in the order of their numbers; the default tier is the first.
     pub tiers: Vec<TierState>,
 }
 
@@ -54,13 +54,13 @@ pub struct RunState {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TierState {
-    /// Its name.
+    /// Name of the tier.
     pub name: String,
     /// Local memory as a user writes it; `none` for no limit.
     pub local: String,
-    /// The round trip, in nanoseconds.
+    /// Round-trip time of the tier's link, in nanoseconds.
     pub rtt_ns: u64,
-    /// Bits in a second in one direction; none is no limit.
+    /// Bandwidth of one direction of the link, in bits per second; missing if unlimited.
     pub bandwidth_bps: Option<u64>,
     /// How transfers share the link.
     pub link: String,
@@ -72,15 +72,15 @@ pub struct TierState {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TargetView {
-    /// By the target's clock, in seconds.
+    /// Length of the interval by the target's clock, in seconds.
     pub interval_s: f64,
-    /// In order of subsystem and identifier.
+    /// Namespaces in order of subsystem and identifier.
     pub namespaces: Vec<NamespaceView>,
-    /// In order of their numbers.
+    /// Shards in the order of their numbers.
     pub shards: Vec<ShardView>,
-    /// By the memory that they hold, then by what they move, most first.
+    /// Hosts, by the memory that each holds, then by the bytes that each moves, most first.
     pub hosts: Vec<HostView>,
-    /// Memory that is leased to hosts, now.
+    /// Namespaces whose memory is leased to hosts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub leases: Vec<LeaseView>,
 }
@@ -95,7 +95,7 @@ pub struct Lease {
     pub lapsing: f64,
     /// Bytes of all views.
     pub used_bytes: f64,
-    /// How many these may be.
+    /// Limit on the bytes of all views together.
     pub total_bytes: f64,
     /// Bytes of a view at most.
     pub quota_bytes: f64,
@@ -111,11 +111,11 @@ pub struct Lease {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LeaseView {
-    /// The name of its subsystem.
+    /// Name of the subsystem that has the namespace.
     pub subsystem: String,
-    /// Its identifier.
+    /// Identifier of the namespace.
     pub namespace: u32,
-    /// Who has how much of it now.
+    /// Views of the namespace's memory, now.
     #[serde(flatten)]
     pub lease: Lease,
 }
@@ -124,23 +124,24 @@ pub struct LeaseView {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NamespaceView {
-    /// The name of its subsystem.
+    /// Name of the subsystem that has the namespace.
     pub subsystem: String,
-    /// Its identifier.
+    /// Identifier of the namespace.
     pub namespace: u32,
-    /// Its size.
+    /// Size of the namespace.
     pub size_bytes: f64,
-    /// Its reads.
+    /// Reads of the namespace in the interval.
     pub read: OperationView,
-    /// Its writes.
+    /// Writes of the namespace in the interval.
     pub write: OperationView,
-    /// The median time of both together, in microseconds.
+    /// Median latency of reads and writes together, in microseconds; missing without any.
     pub p50_us: Option<f64>,
-    /// Their 99th percentile.
+    /// 99th percentile of the latency of reads and writes together, in microseconds; missing
+    /// without any.
     pub p99_us: Option<f64>,
-    /// Commands that failed, in a second.
+    /// Commands that failed, per second.
     pub failures_per_s: f64,
-    /// Commands taken and not answered, now.
+    /// Commands received and not answered yet, now.
     pub in_flight: f64,
 }
 
@@ -148,15 +149,15 @@ pub struct NamespaceView {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OperationView {
-    /// How many.
+    /// Commands in the interval.
     pub commands: f64,
-    /// How many in a second.
+    /// Commands per second.
     pub iops: f64,
-    /// 10^6 bytes in a second.
+    /// Megabytes (10^6 bytes) per second.
     pub mb_per_s: f64,
-    /// The median time, in microseconds; nothing if there were none.
+    /// Median latency, in microseconds; missing without commands.
     pub p50_us: Option<f64>,
-    /// The 99th percentile.
+    /// 99th percentile of the latency, in microseconds; missing without commands.
     pub p99_us: Option<f64>,
 }
 
@@ -164,9 +165,9 @@ pub struct OperationView {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ShardView {
-    /// Its number.
+    /// Number of the shard.
     pub shard: u32,
-    /// Share of the interval that it has worked.
+    /// Share of the interval in which the shard worked, 0 to 1.
     pub utilisation: f64,
     /// Open connections, now.
     pub connections: f64,
@@ -176,15 +177,15 @@ pub struct ShardView {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostView {
-    /// Its name, as it has said it.
+    /// Name that the host has given itself.
     pub host: String,
-    /// Commands in a second.
+    /// Commands per second.
     pub iops: f64,
-    /// 10^6 bytes in a second.
+    /// Megabytes (10^6 bytes) per second.
     pub mb_per_s: f64,
-    /// Of the memory for data on its way, now.
+    /// Memory that the host's data takes on its way, now.
     pub memory_bytes: f64,
-    /// Times in a second that a command waited for memory.
+    /// Waits of commands for memory, per second.
     pub memory_waits_per_s: f64,
     /// Open connections, now.
     pub connections: f64,

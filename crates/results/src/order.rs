@@ -9,20 +9,19 @@ use crate::Record;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PageOrder {
-    /// Version of the afar that wrote it.
+    /// Version of the afar that wrote the record.
     pub version: String,
     /// The program and its arguments.
     pub program: Vec<String>,
-    /// The file that was executed.
+    /// Path of the executed file.
     pub executable: String,
-    /// The FNV-1a hash of what that file holds, 64 bits in hexadecimal; nothing if it may be
-    /// executed and not read.
+    /// FNV-1a hash of the executed file, 64 bits in hexadecimal; missing if the file may not be
+    /// read.
     pub executable_hash: Option<String>,
-    /// Pages in the order, in all.
+    /// Number of pages in the order.
     pub page_count: u64,
-    /// The pages, as `PROCESS:PAGE+COUNT`: how many managed processes began before their process;
-    /// the address of the first divided by 4096, in hexadecimal; how many follow one another from
-    /// there on. No page is in it twice.
+    /// Runs of adjacent pages in order, as `PROCESS:PAGE+COUNT`: managed processes begun before,
+    /// first address divided by 4096 in hexadecimal, number of pages. No page occurs twice.
     pub runs: Vec<String>,
 }
 

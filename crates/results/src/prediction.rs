@@ -10,25 +10,25 @@ use crate::Record;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Prediction {
-    /// Version of the afar that wrote it.
+    /// Version of the afar that wrote the record.
     pub version: String,
-    /// The run that it was made from.
+    /// The measured run that the prediction is made from.
     pub profile: Facts,
-    /// How long the program takes when nobody watches it, in nanoseconds.
+    /// Time of the program when nobody watches it, in nanoseconds.
     pub alone_ns: u64,
-    /// What shares of local memory are shares of: `peak`, the most that was in use, `live`, what is
-    /// in use at each moment, or `fixed`, another size; nothing where no local memory is a share,
-    /// and in records of an afar that knew only `live`.
+    /// What local memory is a share of: `peak` (the most in use), `live` (in use at each moment) or
+    /// `fixed` (a size); missing if local memory is no share, or in old records (then `live`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
-    /// How much that is; nothing if it changes all the time.
+    /// Bytes that local memory is a share of; missing if they change all the time, or if local
+    /// memory is no share.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of_bytes: Option<u64>,
-    /// The eviction policy of the slowdowns.
+    /// Eviction policy of all predicted slowdowns.
     pub policy: String,
-    /// How often pages are fetched: for each size of local memory, under several policies.
+    /// Fetches for each size of local memory under each policy.
     pub curve: Vec<Fetches>,
-    /// How slow that makes the program, for each size of local memory over each network.
+    /// Slowdowns for each size of local memory over each network.
     pub points: Vec<Slowdown>,
 }
 
@@ -37,105 +37,110 @@ pub struct Prediction {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Facts {
-    /// Version of the afar that watched it.
+    /// Version of the afar that measured the run.
     pub version: String,
     /// The program and its arguments.
     pub program: Vec<String>,
-    /// When it began, in nanoseconds since 1970.
+    /// Start of the measured run, in nanoseconds since 1970-01-01 UTC.
     pub started_unix_ns: u64,
-    /// The machine.
+    /// The machine of the measured run.
     pub host: Host,
-    /// How faults were noticed.
+    /// Trap of the measured run: `bpf` or `userfaultfd`.
     pub trap: String,
-    /// How long it took, in nanoseconds.
+    /// Time of the measured run with the cost of watching, in nanoseconds.
     pub elapsed_ns: u64,
-    /// How long it takes when nobody watches, in nanoseconds, if that was said.
+    /// Time of the program when nobody watches it, in nanoseconds, as the user gave it; missing if
+    /// not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub known_ns: Option<u64>,
-    /// The most memory it had under management.
+    /// The most memory under management at once.
     pub managed_peak_bytes: u64,
-    /// Pages that were touched for the first time, sampled or not.
+    /// Pages touched for the first time, sampled or not.
     pub first_touch_count: u64,
-    /// The share of pages that was sampled at the end, 0 to 1.
+    /// Share of pages in the sample at the end of the run, 0 to 1.
     pub sampled_share: f64,
-    /// What decided which.
+    /// Seed of the choice of sampled pages.
     pub sample_seed: u64,
-    /// Before, more were: up to an event, a share of pages, of which each stood for so many.
+    /// Earlier parts of the run, with larger samples: number of the first event after the part,
+    /// share of pages sampled, pages that each sampled page stands for.
     pub earlier: Vec<(usize, f64, f64)>,
-    /// Less local memory than this share, 0 to 1, is not seen whole.
+    /// Average share of pages in use that were mapped, 0 to 1: with less local memory, not all
+    /// touches were seen.
     pub blind_share: f64,
-    /// Faults that watching cost.
+    /// Soft faults that the sample cost.
     pub soft_count: u64,
-    /// Reasons against the run that the user allowed.
+    /// Reasons against the measured run that the user allowed.
     pub allowed: Vec<String>,
-    /// The shortest fetch, in nanoseconds.
+    /// Shortest fetch that can be emulated on this machine, in nanoseconds.
     pub floor_ns: u64,
-    /// What it takes beyond the delays.
+    /// What the software of far memory costs beyond the delays.
     pub software: Software,
 }
 
-/// Nanoseconds beyond the delays.
+/// What the software of far memory costs beyond the delays, in nanoseconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Software {
-    /// Of each fetch, by the nanoseconds that the program computes between two: in ascending order.
+    /// Cost of a fetch in random order: pairs of nanoseconds computed between two fetches and
+    /// nanoseconds of a fetch, ascending.
     pub fetch_ns: Vec<(u64, u64)>,
-    /// The same, of a program that reads its memory in order.
+    /// Cost of a fetch of pages in order: pairs of nanoseconds computed between two fetches and
+    /// nanoseconds of a fetch, ascending.
     pub fetch_in_order_ns: Vec<(u64, u64)>,
-    /// Of each batch of pages that are evicted together.
+    /// Cost of evicting one batch of pages, in nanoseconds.
     pub batch_ns: u64,
-    /// Of each touch that is seen of a page which is watched.
+    /// Cost of one seen touch of a watched page, in nanoseconds.
     pub touch_ns: u64,
 }
 
-/// How often pages are fetched with so much local memory under a policy.
+/// How often pages are fetched with one size of local memory under one policy.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Fetches {
-    /// The share or size of its memory that is local.
+    /// Local memory of the program: a share or a size.
     pub local: String,
-    /// The eviction policy.
+    /// Eviction policy.
     pub policy: String,
-    /// Fetches as a share of the touches that were seen, 0 to 1.
+    /// Fetches over touches that were seen, 0 to 1.
     pub miss_ratio: f64,
-    /// Pages fetched, as the sample has it.
+    /// Pages fetched, as estimated from the sample.
     pub fetch_count: f64,
-    /// The standard deviation of that.
+    /// Standard deviation of the number of fetches, from sampling.
     pub fetch_deviation: f64,
-    /// Fetches that wait for one another.
+    /// Fetches that wait one after another: all, unless threads fetch at the same time.
     pub fetches_in_turn: f64,
-    /// Fetches of pages that come in order.
+    /// Fetches of a page whose neighbour in the sample was touched just before.
     pub fetches_in_order: f64,
-    /// Faults on pages that had been unmapped and stayed.
+    /// Soft faults: touches of local pages that were unmapped to see whether they are used.
     pub soft_count: f64,
     /// Pages evicted.
     pub eviction_count: f64,
-    /// Those of them that were written back.
+    /// Evicted pages that were written back, because they were dirty.
     pub write_back_count: f64,
-    /// Whether all touches were seen; at least so many fetches if not.
+    /// Whether all touches were seen; if not, the number of fetches is a lower bound.
     pub seen_whole: bool,
 }
 
-/// How slow the program is with so much local memory over a network.
+/// How slow the program is with one size of local memory over one network.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Slowdown {
-    /// The share or size of its memory that is local.
+    /// Local memory of the program: a share or a size.
     pub local: String,
-    /// The round trip of the network, in nanoseconds.
+    /// Round-trip time of the network, in nanoseconds.
     pub rtt_ns: u64,
-    /// Bits per second; nothing if it is unlimited.
+    /// Bandwidth of the network, in bits per second; missing if unlimited.
     pub bandwidth_bps: Option<u64>,
-    /// How many times as long the program takes.
+    /// Predicted slowdown: time of the program over its time when nobody watches.
     pub slowdown: f64,
-    /// At least so many times.
+    /// Lower end of the range of the predicted slowdown.
     pub slowdown_low: f64,
-    /// At most so many times.
+    /// Upper end of the range of the predicted slowdown.
     pub slowdown_high: f64,
-    /// Whether all touches were seen; it is at least so slow if not.
+    /// Whether all touches were seen; if not, the slowdown is a lower bound.
     pub seen_whole: bool,
 }
 

@@ -10,13 +10,13 @@ use crate::Record;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Report {
-    /// Version of the afar that wrote it.
+    /// Version of the afar that wrote the record.
     pub version: String,
-    /// As on the page.
+    /// Title of the report.
     pub title: String,
     /// The command that made the report.
     pub command: Vec<String>,
-    /// One for each record, in the order in which they were given.
+    /// Sections, one for each record, in the order in which the records were given.
     pub sections: Vec<Section>,
 }
 
@@ -27,40 +27,42 @@ pub struct Report {
 pub struct Section {
     /// The name of the record's file.
     pub record: String,
-    /// The kind of record, in a word or two.
+    /// Kind of the record, in a word or two.
     pub kind: String,
-    /// What it is about.
+    /// What the record is about.
     pub title: String,
-    /// The command that made the record; empty if it does not say so.
+    /// Command that made the record; empty if the record does not state it.
     pub command: Vec<String>,
-    /// The machine that made it, if it says so.
+    /// The machine that made the record; missing if the record does not state it.
     pub host: Option<Host>,
-    /// Whether anything is concluded from the record.
+    /// Whether anything may be concluded from the record.
     pub valid: bool,
-    /// Sentences, the most important one first; why not, for an invalid record.
+    /// The answer in sentences, the most important first; for an invalid record, why there is none.
     pub answer: Vec<String>,
-    /// What of something is enough, by how good it is to be.
+    /// Table of what is enough (such as the longest round trip), by bound on the slowdown; missing
+    /// if the record has no such answer.
     pub enough: Option<Table>,
-    /// What the answer is for each network, or whatever else it depends on.
+    /// Table of verdicts, by network or by whatever else the answer depends on; missing if the
+    /// record has none.
     pub verdicts: Option<Table>,
-    /// What must be known before the figures are believed.
+    /// What a reader must know before believing the figures.
     pub warnings: Vec<String>,
-    /// What was asked for.
+    /// Settings that the record was made with.
     pub facts: Vec<Fact>,
-    /// What another record of the kind can be compared by.
+    /// Figures by which records of the same kind can be compared.
     pub figures: Vec<Figure>,
-    /// Pictures, with the numbers in them.
+    /// Pictures, each with a table of its numbers.
     pub pictures: Vec<Picture>,
 }
 
-/// Something that was asked for.
+/// A setting that a record was made with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Fact {
-    /// What.
+    /// Name of the setting.
     pub name: String,
-    /// How much of it, or which.
+    /// Value of the setting.
     pub value: String,
 }
 
@@ -69,17 +71,17 @@ pub struct Fact {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
-    /// What it is of.
+    /// What the figure measures.
     pub name: String,
-    /// Its unit; empty for a ratio.
+    /// Unit of the figure; empty for a ratio.
     pub unit: String,
-    /// The number.
+    /// Value of the figure, in its unit.
     pub value: f64,
-    /// The lower end of where it may lie, if that is known.
+    /// Lower end of the interval of the figure; missing if the interval is unknown.
     pub low: Option<f64>,
-    /// The upper end.
+    /// Upper end of the interval of the figure; missing if the interval is unknown.
     pub high: Option<f64>,
-    /// Which of two is better.
+    /// Whether a lower or a higher figure is better.
     pub better: Better,
 }
 
@@ -88,9 +90,9 @@ pub struct Figure {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
-    /// The smaller one.
+    /// The lower one.
     Lower,
-    /// The larger one.
+    /// The higher one.
     Higher,
 }
 
@@ -99,26 +101,26 @@ pub enum Better {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Picture {
-    /// The stem of its files.
+    /// Stem of the names of the picture's files.
     pub name: String,
-    /// Under which conditions.
+    /// Conditions under which the numbers of the picture hold.
     pub title: String,
-    /// How to read it.
+    /// How to read the picture.
     pub caption: String,
-    /// The numbers.
+    /// The numbers in the picture.
     pub table: Table,
 }
 
-/// Rows under names.
+/// Rows of cells with named columns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Table {
-    /// Their names.
+    /// Names of the columns.
     pub columns: Vec<String>,
-    /// Cells, as on the page.
+    /// Rows, each a list of cells, as the page shows them.
     pub rows: Vec<Vec<String>>,
-    /// How many rows the record has, where not all of them are here.
+    /// Number of rows that the record has; missing if the table has all of them.
     pub rows_of_record: Option<u64>,
 }
 

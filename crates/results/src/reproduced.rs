@@ -11,38 +11,38 @@ use crate::Record;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Reproduction {
-    /// Version of the afar that wrote it.
+    /// Version of the afar that wrote the record.
     pub version: String,
     /// The name of the figure, such as `guz-fig2`.
     pub figure: String,
-    /// What it is, with its citation.
+    /// What the figure shows, with its citation.
     pub title: String,
-    /// The command that made it.
+    /// Command that made the reproduction.
     pub command: Vec<String>,
-    /// When it was made, in nanoseconds since 1970.
+    /// When the record was made, in nanoseconds since 1970-01-01 UTC.
     pub unix_ns: u64,
-    /// The machine.
+    /// The machine that made the reproduction.
     pub host: Host,
-    /// What it was measured on; each figure has fields of its own.
+    /// What the figure was measured on; each figure has fields of its own.
     pub bed: Value,
-    /// What was measured; each figure has fields of its own.
+    /// Measured or simulated points; each figure has fields of its own.
     pub points: Value,
     /// The paper's numbers, as they were compared; each figure has fields of its own.
     pub paper: Value,
-    /// What the paper claims, and whether it is so here.
+    /// Claims of the paper, and whether each holds here.
     pub verdicts: Vec<Claim>,
-    /// Whether it was ended before its time.
+    /// Whether the reproduction was interrupted before its end.
     pub interrupted: bool,
 }
 
-/// What a paper claims.
+/// A claim of a paper.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// Whether it is so here; nothing where it is undecided.
+    /// Whether the paper's claim holds here; missing if undecided.
     pub holds: Option<bool>,
-    /// As a sentence.
+    /// The paper's claim, as a sentence.
     pub text: String,
 }
 

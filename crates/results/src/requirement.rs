@@ -12,27 +12,27 @@ use crate::{Estimate, Record};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Requirements {
-    /// Version of the afar that wrote it.
+    /// Version of the afar that wrote the record.
     pub version: String,
     /// The command that ran the search.
     pub command: Vec<String>,
-    /// When the sweep began, in nanoseconds since 1970.
+    /// Start of the sweep, in nanoseconds since 1970-01-01 UTC.
     pub started_unix_ns: u64,
-    /// The machine.
+    /// The machine that ran the search.
     pub host: Host,
     /// The program and its arguments.
     pub workload: Vec<String>,
-    /// The order of runs follows from it.
+    /// Seed of the order of runs.
     pub seed: u64,
     /// The largest slowdown that is good enough, a ratio.
     pub slowdown_max: f64,
-    /// The value of each axis while another is searched.
+    /// Value at which each axis is held while another is searched, by the name of the axis.
     pub held: BTreeMap<String, String>,
-    /// What shares of local memory are shares of, whatever `of` is among what is held; nothing if
-    /// that changes all the time, or no run had a share.
+    /// Bytes that local memory is a share of; missing if they change all the time, or if no run had
+    /// a share.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of_bytes: Option<u64>,
-    /// One for each axis that was searched.
+    /// Edges, one for each axis that was searched.
     pub requirements: Vec<Requirement>,
 }
 
@@ -49,20 +49,21 @@ impl Requirements {
 /// The name of the record in the directory of a sweep.
 pub const REQUIREMENTS_FILE: &str = "requirements.json";
 
-/// The edge of one axis.
+/// The edge between good and bad steps of one axis.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Requirement {
-    /// The axis that was searched.
+    /// Name of the axis that was searched.
     pub axis: String,
-    /// The last step that is good enough; nothing if no step is.
+    /// Last step of the axis that is good enough; missing if no step is.
     pub last_good: Option<Side>,
-    /// The first step that is not; nothing if every step is good enough.
+    /// First step of the axis that is not good enough; missing if every step is.
     pub first_bad: Option<Side>,
-    /// How sure the edge is.
+    /// How sure the edge is: `undecided` if an interval holds the bound, `unsteady` if the edge
+    /// moved each time its sides ran again.
     pub standing: Standing,
-    /// Why there is no edge, with the step whose run says so.
+    /// Why the axis has no edge, with the step whose run is to blame; missing if the axis has one.
     pub invalid: Option<String>,
 }
 
@@ -73,7 +74,7 @@ pub struct Requirement {
 pub enum Standing {
     /// Both sides ran again, and their whole intervals lie on either side of the bound.
     Confirmed,
-    /// The interval of a side holds the bound even after more runs: its median decided.
+    /// The interval of a side holds the bound even after more runs; the median decided.
     Undecided,
     /// The edge moved each time its sides ran again.
     Unsteady,
@@ -86,9 +87,10 @@ pub enum Standing {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Side {
-    /// Value of the axis.
+    /// Value of the axis at this step.
     pub value: String,
-    /// Of the runs made to confirm the edge; nothing if it could not be run.
+    /// Slowdown of the runs of this step that confirm the edge; missing if the step could not be
+    /// run.
     pub slowdown: Option<Estimate>,
 }
 

@@ -10,114 +10,115 @@ use crate::Record;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct KvServed {
-    /// Version of the afar that wrote it.
+    /// Version of the afar that wrote the record.
     pub version: String,
-    /// The command that served.
+    /// Command that ran the server.
     pub command: Vec<String>,
-    /// When it began, in nanoseconds since 1970.
+    /// Start of the server, in nanoseconds since 1970-01-01 UTC.
     pub started_unix_ns: u64,
-    /// The machine.
+    /// The machine that ran the server.
     pub host: Host,
-    /// What was asked for.
+    /// The resolved configuration.
     pub params: Params,
-    /// What was done.
+    /// The outcome.
     pub results: Results,
 }
 
-/// What was asked for.
+/// The resolved configuration of the server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// The directory of the store.
+    /// Directory of the store.
     pub directory: String,
-    /// The library that kept it.
+    /// Library that keeps the store.
     pub library: String,
-    /// Where clients connected.
+    /// Address that clients connect to.
     pub address: String,
-    /// Threads that read.
+    /// Threads that execute reads.
     pub reader_count: u64,
-    /// Threads that wrote.
+    /// Threads that execute writes.
     pub writer_count: u64,
-    /// Bytes of the cache of blocks; 0 for none.
+    /// Size of RocksDB's block cache; 0 for none.
     pub block_cache_bytes: u64,
-    /// Whether tables were read and written without the page cache.
+    /// Whether tables were read and written with direct I/O, past the page cache.
     pub direct: bool,
-    /// Bytes of writes in memory before they were flushed, where that was asked for.
+    /// Size of the buffer of writes that are not flushed yet; missing if the library chose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_buffer_bytes: Option<u64>,
-    /// Whether a write was on the medium before it was answered.
+    /// Whether each write was on the medium before its answer was sent.
     pub sync: bool,
     /// Processor time that a thread used before each command, in nanoseconds.
     pub work_ns: u64,
 }
 
-/// What was done.
+/// The outcome of the server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Results {
-    /// How long it served, in nanoseconds.
+    /// Time that the server ran, in nanoseconds.
     pub elapsed_ns: u64,
     /// Processor time of the process, RocksDB's threads included, in nanoseconds.
     pub processor_ns: u64,
-    /// Commands that were done.
+    /// Commands that were executed.
     pub command_count: u64,
-    /// The same per second.
+    /// Commands executed per second.
     pub commands_per_s: f64,
-    /// Those of each kind that came.
+    /// Commands by operation; operations without commands are left out.
     pub operations: Vec<Operation>,
-    /// Connections that were taken.
+    /// Connections that were accepted.
     pub connection_count: u64,
-    /// Connections that were turned away, because there were too many.
+    /// Connections that were closed at once because too many were open.
     pub turned_away_count: u64,
     /// Requests that are no command of the server.
     pub refused_count: u64,
-    /// Connections that were ended for what they sent.
+    /// Connections that were closed because the client violated the protocol.
     pub violation_count: u64,
-    /// What the first of them sent.
+    /// First violation of the protocol; missing if there was none.
     pub first_violation: Option<String>,
-    /// What RocksDB says first of what it has not done.
+    /// First error of RocksDB; missing if there was none.
     pub first_error: Option<String>,
-    /// What RocksDB has counted.
+    /// Counters of RocksDB since the store was opened.
     pub store: Store,
 }
 
-/// What became of the commands of one kind.
+/// Commands of one operation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Operation {
-    /// Its name, such as `get`.
+    /// Name of the operation, such as `get`.
     pub operation: String,
-    /// From when a command had arrived until a thread had it.
+    /// Time of commands from arrival until a thread took them.
     pub waited: LatencySummary,
-    /// From then until its answer was there.
+    /// Time of commands from when a thread took them until the answer was ready.
     pub served: LatencySummary,
-    /// Commands that RocksDB has not done.
+    /// Commands that RocksDB failed to execute.
     pub error_count: u64,
 }
 
-/// What RocksDB has counted since the store was opened.
+/// Counters of RocksDB since the store was opened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Store {
-    /// Blocks found in the cache.
+    /// Blocks found in the block cache.
     pub block_cache_hit_count: u64,
-    /// Blocks that had to be read.
+    /// Blocks not found in the block cache.
     pub block_cache_miss_count: u64,
-    /// Bytes that flushes have written.
+    /// Bytes that flushes of memory to tables have written.
     pub flush_write_bytes: u64,
     /// Bytes that compactions have read.
     pub compaction_read_bytes: u64,
     /// Bytes that compactions have written.
     pub compaction_write_bytes: u64,
-    /// Bytes of the log.
+    /// Bytes written to the write-ahead log.
     pub log_bytes: u64,
-    /// Times the log was synced to the medium.
+    /// Times that the write-ahead log was synced to the medium.
     pub log_sync_count: u64,
-    /// Time in which writers were held up for flushes or compactions to catch up, in nanoseconds.
+    /// Time in which RocksDB held writers up for flushes or compactions to catch up, in
+    /// nanoseconds.
     pub stall_ns: u64,
 }
 

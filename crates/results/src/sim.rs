@@ -15,18 +15,19 @@ pub const SWEEP_SCHEMA: &str = "afar.sim.sweep/2";
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Simulation {
-    /// Version of the afar that wrote it.
+    /// Version of the afar that wrote the record.
     pub version: String,
-    /// Those that matter to the run, by name.
+    /// Settings that matter to the run, by name.
     pub settings: BTreeMap<String, String>,
-    /// What it comes to.
+    /// Figures of the run.
     pub figures: Figures,
-    /// How fast this machine simulated it.
+    /// How fast this machine simulated the run.
     pub speed: Speed,
-    /// What ports did over time; nothing unless somebody asked.
+    /// Queues of ports over time; missing unless requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ports: Option<Ports>,
-    /// By size of flows; sizes that no flow has are left out.
+    /// Quantiles of completion times and slowdowns by size of flows; sizes without flows are left
+    /// out.
     pub shares: Vec<Shares>,
 }
 
@@ -35,9 +36,9 @@ pub struct Simulation {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Speed {
-    /// Processor time, in nanoseconds.
+    /// Processor time of the simulation, in nanoseconds.
     pub cpu_ns: u64,
-    /// Packets that arrived by seconds of processor time.
+    /// Packets that arrived per second of processor time.
     pub packets_per_cpu_sec: f64,
 }
 
@@ -46,45 +47,46 @@ pub struct Speed {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Ports {
-    /// Where the first column begins, in picoseconds since the start of the run.
+    /// Start of the first column of time, in picoseconds since the start of the run.
     pub from_ps: u64,
-    /// How long a column is, in picoseconds.
+    /// Length of a column of time, in picoseconds.
     pub every_ps: u64,
-    /// How many there are.
+    /// Number of columns of time.
     pub columns: usize,
-    /// Ports of the network.
+    /// Number of ports in the network.
     pub port_count: usize,
-    /// Those of them that ever had something wait.
+    /// Number of ports in which a packet waited in any column of time.
     pub queued_count: usize,
-    /// Those of switches first, then those of hosts; of each the fullest first.
+    /// The ports with the fullest queues: those of switches first, then those of hosts, each with
+    /// the fullest first.
     pub ports: Vec<Port>,
-    /// When the run ended, in picoseconds since its start; nothing if the last column reaches until
-    /// then.
+    /// Time from the start of the first column to the end of the run, in picoseconds; missing if
+    /// the columns reach the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_ps: Option<u64>,
-    /// Of all ports, by column.
+    /// Packets dropped at all ports of the network, by column of time.
     pub dropped_packets: Vec<u64>,
-    /// Packets of all ports that lost their payload, by column.
+    /// Packets that lost their payload at all ports of the network, by column of time.
     pub trimmed_packets: Vec<u64>,
 }
 
-/// One of them.
+/// A port, in columns of time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Port {
-    /// Its number in the network, counted from 0.
+    /// Number of the port in the network, counted from 0.
     pub link: usize,
-    /// From where to where.
+    /// Link of the port, from where to where.
     pub name: String,
-    /// Whether it is a host's own; else it is a switch's.
+    /// Whether the port is a host's (if true) or a switch's (if false or missing).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_host: bool,
-    /// The most bytes that waited, by column.
+    /// The most bytes that waited in the port, by column of time.
     pub deepest_bytes: Vec<u32>,
-    /// Bytes that left, by column.
+    /// Bytes that the port sent, by column of time.
     pub sent_bytes: Vec<u64>,
-    /// Packets dropped, by column.
+    /// Packets dropped at the port, by column of time.
     pub dropped_packets: Vec<u32>,
 }
 
@@ -93,13 +95,13 @@ pub struct Port {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Shares {
-    /// Flows are larger than this.
+    /// Lower end of the range of flow sizes, itself excluded.
     pub over_bytes: u64,
-    /// Flows are no larger than this; `u64::MAX` is no limit.
+    /// Upper end of the range of flow sizes, itself included; 2^64 - 1 is no limit.
     pub to_bytes: u64,
-    /// Flows of these sizes.
+    /// Number of flows in the range of sizes.
     pub count: usize,
-    /// In ascending order of shares.
+    /// Quantiles, in ascending order of shares.
     pub points: Vec<SharePoint>,
 }
 
@@ -108,11 +110,12 @@ pub struct Shares {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SharePoint {
-    /// The share, 0 to 1.
+    /// Share of flows, 0 to 1.
     pub share: f64,
-    /// How long such a flow takes, in picoseconds.
+    /// Completion time that this share of flows does not exceed, in picoseconds.
     pub completion_ps: u64,
-    /// How many times longer than alone in the network.
+    /// Slowdown that this share of flows does not exceed: completion time over that of the same
+    /// flow alone.
     pub slowdown: f64,
 }
 
@@ -121,9 +124,9 @@ pub struct SharePoint {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Simulations {
-    /// Version of the afar that wrote it.
+    /// Version of the afar that wrote the record.
     pub version: String,
-    /// In the order of the experiment.
+    /// Runs, in the order of the experiment.
     pub runs: Vec<SimRun>,
 }
 
@@ -132,11 +135,11 @@ pub struct Simulations {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SimRun {
-    /// What is varied, with its value.
+    /// Value of each setting that the experiment varies, by name.
     pub settings: BTreeMap<String, String>,
-    /// What it comes to; nothing if it failed.
+    /// Figures of the run; missing if the run failed.
     pub figures: Option<Figures>,
-    /// Why it failed.
+    /// Why the run failed; missing if it did not.
     pub failure: Option<String>,
 }
 
@@ -145,31 +148,31 @@ pub struct SimRun {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Sensitivity {
-    /// Version of the afar that wrote it.
+    /// Version of the afar that wrote the record.
     pub version: String,
-    /// Those that matter to the run that is varied, by name.
+    /// Settings that matter to the unchanged run, by name.
     pub settings: BTreeMap<String, String>,
-    /// Its slowdown.
+    /// Slowdown of flows in the unchanged run.
     pub slowdown: Spread,
-    /// Runs with one parameter changed, that with the largest change of the mean first; those
+    /// Runs with one parameter changed, the largest change of the mean slowdown first, those
     /// without a result last.
     pub runs: Vec<SensitivityRun>,
 }
 
-/// One of them.
+/// A run with one parameter changed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SensitivityRun {
-    /// The parameter, as among the settings.
+    /// Name of the changed parameter, as in `settings`.
     pub parameter: String,
-    /// What it is in the run that is varied.
+    /// Value of the parameter in the unchanged run.
     pub value: String,
-    /// What it is instead; nothing where there is nothing to try.
+    /// Value of the parameter in this run; missing if there is no other value to try.
     pub changed_to: Option<String>,
-    /// The slowdown then; nothing without a result.
+    /// Slowdown of flows in this run; missing if the run has no result.
     pub slowdown: Option<Spread>,
-    /// Why there is none.
+    /// Why the run has no result; missing if it has one.
     pub failure: Option<String>,
 }
 

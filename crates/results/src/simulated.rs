@@ -5,57 +5,57 @@ use serde::{Deserialize, Serialize};
 
 use crate::Estimate;
 
-/// What a simulated run comes to; nothing in it depends on the machine that simulated it.
+/// Figures of a simulated run; nothing in it depends on the machine that simulated it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Figures {
-    /// Of all flows.
+    /// Slowdown of all measured flows.
     pub slowdown: Spread,
-    /// By size; sizes that no flow has are left out.
+    /// Slowdown by size of flows; sizes without flows are left out.
     pub bins: Vec<BinFigures>,
-    /// Bits of flows that were delivered, each once, in a second.
+    /// Payload delivered per second, in bits, each byte counted once.
     pub goodput_bits_per_sec: f64,
-    /// Share of the time that hosts' links were sending, on average.
+    /// Share of the time that a host's link was sending, 0 to 1; the mean of all hosts.
     pub utilisation: f64,
-    /// The same of the busiest link.
+    /// The link that was sending for the largest share of the time.
     pub busiest: Busiest,
     /// Packets dropped where they were to leave a host.
     pub dropped_at_hosts: u64,
     /// Packets dropped at switches.
     pub dropped_at_switches: u64,
-    /// The longest queue.
+    /// The link before which the most bytes waited.
     pub deepest: Deepest,
-    /// Data packets sent for each that was needed.
+    /// Data packets sent over those needed, a ratio.
     pub inflation: f64,
     /// Packets that arrived, of data and of control.
     pub delivered_packets: u64,
     /// Events that the simulator handled.
     pub event_count: u64,
-    /// From the start of the first flow to the end of the last, in picoseconds.
+    /// Time from the start of the first flow to the end of the last, in picoseconds.
     pub end_ps: u64,
-    /// The time in which flows started that slowdowns are of; nothing where they are of all.
+    /// Span of time in which measured flows start; missing if all flows are measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured: Option<Measured>,
-    /// How surely the slowdowns are known, of flows that arrive by chance.
+    /// Medians over independent runs, with intervals; missing unless flows arrive at random.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady: Option<Steady>,
 }
 
 /// What independent runs of one simulation say, each of flows that start while its network is as
-/// full as it stays. Of each figure it is the middle of the runs.
+/// full as it stays. Each figure is the median of the runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Steady {
-    /// Independent runs.
+    /// Number of independent runs.
     pub run_count: u64,
-    /// Of all flows that were measured.
+    /// Slowdown of all measured flows, over independent runs.
     pub slowdown: Slowdowns,
-    /// By size, as the bins of [`Figures`].
+    /// Slowdown by size of flows, over independent runs, in the order of the `bins` of the figures.
     pub bins: Vec<Slowdowns>,
-    /// By how much the bytes of flows that were under way grew while it was measured, by the bytes
-    /// of those that started meanwhile: about 0 where the load is carried.
+    /// Growth of the bytes of unfinished flows in the measured span, over the bytes of flows that
+    /// start in it; about 0 if the network carries the load.
     pub growth: Estimate,
 }
 
@@ -64,58 +64,58 @@ pub struct Steady {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Slowdowns {
-    /// The mean of a run.
+    /// Mean slowdown of the flows of a run.
     pub mean: Estimate,
-    /// The median of a run.
+    /// Median slowdown of the flows of a run.
     pub p50: Estimate,
-    /// The 99th percentile of a run.
+    /// 99th percentile of the slowdown of the flows of a run.
     pub p99: Estimate,
-    /// The 99.9th percentile of a run.
+    /// 99.9th percentile of the slowdown of the flows of a run.
     pub p999: Estimate,
 }
 
-/// The time in which the flows started that were measured.
+/// The span of time in which measured flows start.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Measured {
-    /// Its beginning, in picoseconds since the start of the first flow.
+    /// Start of the measured span, in picoseconds since the start of the first flow.
     pub from_ps: u64,
-    /// Its end.
+    /// End of the measured span, in picoseconds since the start of the first flow.
     pub to_ps: u64,
-    /// Share of hosts' links that was asked for.
+    /// Load: the share of hosts' links that flows ask for; 0 if no load was set.
     pub asked: f64,
-    /// Share of that time that hosts' links were sending, on average.
+    /// Share of the measured span that a host's link was sending, 0 to 1; the mean of all hosts.
     pub utilisation: f64,
 }
 
-/// How long flows took by how long they take alone.
+/// Slowdowns of flows: completion time over that of the same flow alone.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Spread {
-    /// Flows.
+    /// Number of flows.
     pub count: usize,
-    /// The mean.
+    /// Mean slowdown of the flows.
     pub mean: f64,
-    /// The median.
+    /// Median slowdown of the flows.
     pub p50: f64,
-    /// The 99th percentile.
+    /// 99th percentile of the slowdown of the flows.
     pub p99: f64,
-    /// The 99.9th percentile.
+    /// 99.9th percentile of the slowdown of the flows.
     pub p999: f64,
 }
 
-/// Flows of more bytes than one number up to another.
+/// Flows in a range of sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BinFigures {
-    /// Flows are larger than this.
+    /// Lower end of the range of flow sizes, itself excluded.
     pub over_bytes: u64,
-    /// Flows are no larger than this; `u64::MAX` is no limit.
+    /// Upper end of the range of flow sizes, itself included; 2^64 - 1 is no limit.
     pub to_bytes: u64,
-    /// Of these flows.
+    /// Slowdown of the flows in the range of sizes.
     pub slowdown: Spread,
 }
 
@@ -124,9 +124,9 @@ pub struct BinFigures {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Busiest {
-    /// From where to where.
+    /// The busiest link, from where to where.
     pub link: String,
-    /// Share of the time that it was sending.
+    /// Share of the time that the busiest link was sending, 0 to 1.
     pub utilisation: f64,
 }
 
@@ -135,9 +135,9 @@ pub struct Busiest {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Deepest {
-    /// From where to where.
+    /// The link before which the most bytes waited, from where to where.
     pub link: String,
-    /// Bytes that waited at once.
+    /// The most bytes that waited before a link at once.
     pub bytes: u64,
 }
 

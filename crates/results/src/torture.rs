@@ -12,86 +12,86 @@ use crate::Record;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Torture {
-    /// Version of the afar that wrote it.
+    /// Version of the afar that wrote the record.
     pub version: String,
-    /// The command that did it.
+    /// Command that ran the test.
     pub command: Vec<String>,
-    /// When it began, in nanoseconds since 1970.
+    /// Start of the test, in nanoseconds since 1970-01-01 UTC.
     pub started_unix_ns: u64,
-    /// What is sent at random follows from it.
+    /// Seed of what the cases send at random.
     pub seed: u64,
-    /// The machine that sent it.
+    /// The machine that ran the test.
     pub host: Host,
-    /// What was asked for.
+    /// The resolved configuration.
     pub params: Params,
-    /// What was seen.
+    /// The outcome.
     pub results: Results,
 }
 
-/// What was asked for.
+/// The resolved configuration of a test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// The target's address.
+    /// Address of the target under test.
     pub target: String,
-    /// The address of the disk that a host reads which behaves well.
+    /// Address of the disk that a well-behaved host, the neighbour, reads during the test.
     pub neighbour: String,
-    /// Whether there was a hundredth of the repetitions.
+    /// Whether cases were shortened (`--quick`): fewer repetitions or values.
     pub is_quick: bool,
-    /// Whether cases that write were tried.
+    /// Whether cases that write were allowed.
     pub allows_writes: bool,
-    /// How long the target may take to let a peer go, in nanoseconds.
+    /// Longest time that the target may take to drop a peer, in nanoseconds.
     pub patience_ns: u64,
-    /// The target's processes, where they are on this machine.
+    /// Process ids of the target; empty if it is not on this machine or they were not given.
     pub processes: Vec<u32>,
 }
 
-/// What was seen.
+/// The outcome of a test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Results {
-    /// What the neighbour felt before the first case.
+    /// What the neighbour measured before the first case.
     pub calm: Felt,
-    /// Whether it was ended before its time.
+    /// Whether the test was interrupted before its end.
     pub interrupted: bool,
-    /// Whether the target takes no connections since the last case.
+    /// Whether the target accepted no more connections after the last case.
     pub target_is_gone: bool,
-    /// In the order in which they were tried.
+    /// Cases, in the order in which they were tried.
     pub cases: Vec<Case>,
 }
 
-/// What one case has come to.
+/// The outcome of one case.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Case {
-    /// Its name, such as `N8`.
+    /// Name of the case, such as `N8`.
     pub name: String,
-    /// What is sent.
+    /// What the case sends to the target.
     pub what: String,
-    /// How the target should react.
+    /// How the target should react to the case.
     pub expected: String,
-    /// Whether it did.
+    /// Whether the target reacted as it should.
     pub verdict: Verdict,
-    /// Why it was not tried, or what is wrong beside what was seen.
+    /// Why the case was not tried, or what else went wrong.
     pub reasons: Vec<String>,
-    /// How often each reaction was seen.
+    /// How often each reaction of the target was seen, by reaction.
     pub seen: BTreeMap<String, u64>,
-    /// Ways in which it was tried.
+    /// Number of ways in which the case was tried.
     pub way_count: u64,
-    /// Those of them that were answered otherwise than expected.
+    /// Number of ways that the target answered otherwise than expected.
     pub wrong_count: u64,
-    /// The first of those, and what was expected of them.
+    /// The first ways that were answered wrong, with what was expected.
     pub wrong: Vec<String>,
-    /// What the neighbour felt meanwhile.
+    /// What the neighbour measured during the case.
     pub neighbour: Felt,
-    /// The target's memory before; nothing where it cannot be looked at.
+    /// Resident memory of the target before the case; missing if unknown.
     pub resident_before_bytes: Option<u64>,
-    /// The same after.
+    /// Resident memory of the target after the case; missing if unknown.
     pub resident_after_bytes: Option<u64>,
-    /// How long it took, in nanoseconds.
+    /// Time that the case took, in nanoseconds.
     pub elapsed_ns: u64,
 }
 
@@ -99,13 +99,13 @@ pub struct Case {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Verdict {
-    /// It does.
+    /// The target reacts as it should.
     #[serde(rename = "as stated")]
     AsStated,
-    /// It does not.
+    /// The target reacts otherwise.
     #[serde(rename = "not as stated")]
     Not,
-    /// It does not offer what the case is about.
+    /// The target does not offer what the case is about.
     #[serde(rename = "not offered")]
     NotOffered,
     /// The case was not tried.
@@ -113,20 +113,20 @@ pub enum Verdict {
     Skipped,
 }
 
-/// What a host has felt that behaves well.
+/// What a well-behaved host, the neighbour, measured.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Felt {
-    /// Its reads.
+    /// Reads of the neighbour.
     pub read_count: u64,
-    /// Those of them that failed, and connections that were lost.
+    /// Reads of the neighbour that failed, and connections that it lost.
     pub error_count: u64,
-    /// The 99th percentile of what a read took, in nanoseconds.
+    /// 99th percentile of the latency of the neighbour's reads, in nanoseconds; 0 without reads.
     pub p99_ns: u64,
-    /// The most that a read took, in nanoseconds.
+    /// Longest latency of the neighbour's reads, in nanoseconds; 0 without reads.
     pub max_ns: u64,
-    /// Why the first read that failed did.
+    /// Why the first failed read of the neighbour failed; missing if none did.
     pub first_failure: Option<String>,
 }
 

@@ -9,37 +9,41 @@ use crate::{Estimate, Record};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Validation {
-    /// Version of the afar that wrote it.
+    /// Version of the afar that wrote the record.
     pub version: String,
     /// The program and its arguments.
     pub command: Vec<String>,
     /// The blades of the real runs, as `--far` takes them.
     pub far: String,
-    /// The share or size of its memory that is local.
+    /// Local memory of the program: a share or a size.
     pub local: String,
-    /// What a share is a share of; nothing if `local` is a size.
+    /// What `local` is a share of: `live` (what is in use at each moment) or a size; missing if
+    /// `local` is a size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
-    /// The order in which pages become remote.
+    /// Eviction policy.
     pub policy: String,
-    /// What is fetched ahead of use.
+    /// Prefetch policy.
     pub prefetch: String,
-    /// The seed of every run but the one that measures the profile, whose is the next.
+    /// Seed of every run that counts; runs that measure the profile or calibrate have the next
+    /// seed.
     pub seed: u64,
-    /// How far an emulated run may be from a real one, as a share of it.
+    /// Largest relative difference of times between emulated and real runs that still agree, a
+    /// share.
     pub within: f64,
-    /// The same for what was fetched and written back.
+    /// Largest relative difference of fetches and bytes moved between emulated and real runs that
+    /// still agree, a share.
     pub counts_within: f64,
-    /// Why nothing is concluded; there are no figures then.
+    /// Why nothing may be concluded, and there are no figures; missing if the validation is valid.
     pub invalid: Option<String>,
-    /// What a fetch takes in the runs that are emulated plainly: as in a real run of its own, or
-    /// in the profile that was given.
+    /// Fetch times that plain emulated runs follow: those of a real run made for this, or of a
+    /// given profile; missing if invalid.
     pub profile: Option<FetchTimes>,
-    /// The runs without far memory and without afar.
+    /// Time of native runs, in seconds; missing if invalid.
     pub native_seconds: Option<Estimate>,
-    /// The runs whose pages were far.
+    /// The runs whose pages were on a blade; missing if invalid.
     pub real: Option<ValidatedSide>,
-    /// The emulated runs, the plain ones first, then those with one thing changed.
+    /// The emulated runs: plain ones first, then those with one thing changed.
     pub emulated: Vec<Emulated>,
 }
 
@@ -48,13 +52,13 @@ pub struct Validation {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FetchTimes {
-    /// How many were measured; 0 of a profile that was given.
+    /// Number of measured fetches; 0 for a given profile.
     pub count: u64,
-    /// The mean.
+    /// Mean time of a fetch, in microseconds.
     pub mean_us: f64,
-    /// The median.
+    /// Median time of a fetch, in microseconds.
     pub p50_us: f64,
-    /// The 99th percentile.
+    /// 99th percentile of the time of a fetch, in microseconds.
     pub p99_us: f64,
 }
 
@@ -65,15 +69,15 @@ pub struct FetchTimes {
 pub struct ValidatedSide {
     /// How a thread waited for a page: `spin` or `sleep`.
     pub wait: String,
-    /// From start to exit of the program.
+    /// Time from start to exit of the program, in seconds.
     pub seconds: Estimate,
-    /// How many times longer than the native run beside it.
+    /// Slowdown beside the native run of the same block.
     pub slowdown: Estimate,
-    /// Pages fetched by a run: the median.
+    /// Median number of pages fetched by a run.
     pub fetch_count: f64,
-    /// Bytes fetched and written back by a run: the median.
+    /// Median number of bytes fetched and written back by a run.
     pub moved_bytes: f64,
-    /// What a fetch took in the last run, the end that a trap cannot see included.
+    /// Times of fetches in the last run, with the end of a fetch that a trap cannot see.
     pub fetch: FetchTimes,
 }
 
@@ -82,21 +86,23 @@ pub struct ValidatedSide {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Emulated {
-    /// `plain`, or what was changed: see `--ablate`.
+    /// `plain`, or what was changed (see `--ablate`).
     pub name: String,
-    /// The runs.
+    /// What the emulated runs measured.
     pub side: ValidatedSide,
-    /// How many times longer than the real run beside it.
+    /// Time of an emulated run over that of the real run of the same block.
     pub ratio: Estimate,
-    /// Pages fetched, by those of the real runs.
+    /// Pages fetched by emulated runs over those fetched by real runs (medians).
     pub fetch_ratio: f64,
-    /// Bytes moved, by those of the real runs.
+    /// Bytes moved by emulated runs over those moved by real runs (medians).
     pub moved_ratio: f64,
-    /// Whether emulation says what happens.
+    /// Whether emulated and real runs agree; `counts`: other pages were moved; `insensitive`: far
+    /// memory slows the program too little to tell.
     pub agreement: Agreement,
-    /// Pairs of runs of which one was disturbed; they do not count where there are five others.
+    /// Pairs of runs of which one was disturbed; they count only if fewer than five others are
+    /// left.
     pub disturbed_count: u64,
-    /// What disturbed the first of them.
+    /// What disturbed the first disturbed pair of runs; missing if no pair was disturbed.
     pub first_disturbance: Option<String>,
 }
 
@@ -107,9 +113,9 @@ pub struct Emulated {
 pub enum Agreement {
     /// The whole interval of the ratio is within the bound, and so are the counts.
     Agrees,
-    /// The whole interval is beyond it.
+    /// The whole interval of the ratio is beyond the bound.
     Differs,
-    /// The times may agree, and other pages were fetched or written back.
+    /// The times may agree, but other pages were fetched or written back.
     Counts,
     /// The interval holds an end of the bound, or there are too few runs for one.
     Undecided,

@@ -9,60 +9,60 @@ use crate::Record;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Admission {
-    /// Version of the afar that wrote it.
+    /// Version of the afar that wrote the record.
     pub version: String,
-    /// Tokens of a write, from 1.
+    /// Tokens that a write costs, at least 1; a read costs 1.
     pub write_tokens: f64,
-    /// Tenants that the processors beside the device can serve, if that is limited.
+    /// Most tenants that the processors beside the device can serve; missing if unlimited.
     pub tenant_count_max: Option<u64>,
-    /// The tail of reads by load; neither falls.
+    /// Tail latency of reads by load, both ascending.
     pub curve: Vec<Point>,
-    /// In the order of the file.
+    /// Tenants, in the order of the file.
     pub tenants: Vec<Tenant>,
-    /// How those admitted meet on the device; nothing if it is not known how long a request keeps
-    /// it busy.
+    /// How requests of the admitted tenants interfere; missing if it is unknown how long a request
+    /// keeps the device busy.
     pub interference: Option<Interference>,
 }
 
-/// A load and its tail.
+/// A load, and the tail latency of reads under it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Point {
-    /// The load, in tokens per second.
+    /// Load of the device, in tokens per second.
     pub tokens_per_sec: f64,
-    /// The 95th percentile of reads, in microseconds.
+    /// 95th percentile of the latency of reads at this load, in microseconds.
     pub p95_us: f64,
 }
 
-/// Who wants to share the device.
+/// A tenant that wants to share the device.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Tenant {
-    /// Its name.
+    /// Name of the tenant.
     pub name: String,
-    /// The load that it is promised, in tokens per second.
+    /// Load that the tenant is promised, in tokens per second.
     pub tokens_per_sec: f64,
-    /// The 95th percentile of reads that it is promised, in microseconds; without one it takes
-    /// what is left.
+    /// Promised 95th percentile of the latency of the tenant's reads, in microseconds; missing for
+    /// a tenant that takes what is left.
     pub p95_us: Option<f64>,
-    /// Whether it may share the device.
+    /// Whether the tenant may share the device.
     pub admitted: bool,
-    /// Why, or why not.
+    /// Why the tenant is admitted, or why not.
     pub reason: String,
 }
 
-/// How requests meet on a device (M/G/1).
+/// How requests interfere on a device (M/G/1).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Interference {
-    /// The share of the time that the device is busy, 0 to 1.
+    /// Share of the time that the device is busy, 0 to 1.
     pub load: f64,
-    /// The mean wait of a request, in nanoseconds.
+    /// Mean wait of a request for the device, in nanoseconds.
     pub wait_ns: f64,
-    /// The mean wait if nobody wrote, in nanoseconds.
+    /// Mean wait of a request for the device if no tenant wrote, in nanoseconds.
     pub wait_of_reads_ns: f64,
 }
 

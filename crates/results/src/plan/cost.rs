@@ -9,29 +9,30 @@ use crate::Record;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Bill {
-    /// Version of the afar that wrote it.
+    /// Version of the afar that wrote the record.
     pub version: String,
-    /// Its sign or name, as the file has it; may be empty.
+    /// Sign or name of the currency, as the file has it; may be empty.
     pub currency: String,
-    /// One for each tenant, in the order of the file.
+    /// What each tenant needs if it shares nothing, in the order of the file.
     pub tenants: Vec<Tenant>,
-    /// What servers with flash of their own cost for all tenants.
+    /// Cost of servers with flash of their own for all tenants.
     pub direct_cost: f64,
-    /// What pools cost where each tenant has its own.
+    /// Cost of pools if each tenant has its own.
     pub apart_cost: f64,
     /// Pools that all tenants share.
     pub pooled: Pools,
-    /// What those cost.
+    /// Cost of the pools that all tenants share.
     pub pooled_cost: f64,
-    /// The share of the direct cost that shared pools save; negative if they cost more.
+    /// Share of the cost of servers with flash of their own that shared pools save; negative if
+    /// pools cost more.
     pub saving: f64,
-    /// Whether pools cost less.
+    /// Whether shared pools cost less than servers with flash of their own.
     pub disaggregate: bool,
-    /// How much is used of what is bought, by dimension.
+    /// Share of what is bought that is used at the peak, by dimension.
     pub usage: Vec<Usage>,
-    /// What the saving depends on.
+    /// How the saving changes with each value of the file.
     pub sensitivity: Vec<Sensitivity>,
-    /// What growth makes of a deployment in balance.
+    /// Between which ratios of growth pools do not pay, for a deployment in balance.
     pub wedge: Wedge,
 }
 
@@ -40,11 +41,11 @@ pub struct Bill {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Tenant {
-    /// Its name; may be empty if there is only one.
+    /// Name of the tenant; may be empty if there is only one.
     pub name: String,
-    /// Servers with flash of their own.
+    /// Servers with flash of their own for this tenant.
     pub direct: Side,
-    /// Pools of its own.
+    /// Pools of this tenant alone.
     pub apart: Pools,
 }
 
@@ -53,9 +54,9 @@ pub struct Tenant {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Pools {
-    /// The pool of flash.
+    /// Machines of the pool of flash.
     pub flash: Side,
-    /// Servers, with what they need to reach the flash.
+    /// Servers without flash, with what they need to reach the pool.
     pub compute: Side,
 }
 
@@ -64,47 +65,47 @@ pub struct Pools {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Side {
-    /// How many; a fraction unless only whole machines are bought.
+    /// Number of machines; a fraction unless only whole machines are bought.
     pub machines: f64,
-    /// The dimension that needs most of them.
+    /// Name of the dimension that needs the most machines.
     pub binding: String,
-    /// The period in which it does, counted from 1.
+    /// Period in which the most machines are needed, counted from 1.
     pub period: u64,
-    /// Of each machine.
+    /// Price of one machine, in the currency of the record.
     pub price: f64,
-    /// Of all machines.
+    /// Cost of all machines, in the currency of the record.
     pub cost: f64,
 }
 
-/// How much is used of what is bought, when most is used.
+/// How much of what is bought is used at the peak.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Usage {
-    /// The dimension.
+    /// Name of the dimension.
     pub dimension: String,
-    /// A share, 0 to 1, of what servers with flash of their own have.
+    /// Share of what servers with flash of their own have that is used at the peak, 0 to 1.
     pub direct: f64,
-    /// A share, 0 to 1, of what pools have.
+    /// Share of what pools have that is used at the peak, 0 to 1.
     pub pooled: f64,
 }
 
-/// How the saving moves with one value.
+/// How the saving changes with one value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Sensitivity {
-    /// The key that the value has in a file.
+    /// Key of the value in a file.
     pub key: String,
-    /// The value: a price, a share, or an amount of the dimension.
+    /// The value: a price, a share, or an amount of a dimension.
     pub value: f64,
-    /// The saving if the value is a tenth less; nothing if that cannot be.
+    /// Saving if the value were a tenth less; missing if that is impossible.
     pub saving_tenth_less: Option<f64>,
-    /// The saving if the value is a tenth more; nothing if that cannot be.
+    /// Saving if the value were a tenth more; missing if that is impossible.
     pub saving_tenth_more: Option<f64>,
-    /// The largest lower value that turns the verdict, if one does.
+    /// Largest lower value that changes whether pools pay; missing if none does.
     pub verdict_changes_below: Option<f64>,
-    /// The least higher value that turns the verdict, if one does.
+    /// Least higher value that changes whether pools pay; missing if none does.
     pub verdict_changes_above: Option<f64>,
 }
 
@@ -113,9 +114,11 @@ pub struct Sensitivity {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Wedge {
-    /// Pools pay below this; nothing if no growth of compute makes them pay.
+    /// Growth of storage over growth of compute below which pools pay; missing if no growth of
+    /// compute makes them pay.
     pub storage_per_compute_low: Option<f64>,
-    /// Pools pay above this; nothing if no growth of storage makes them pay.
+    /// Growth of storage over growth of compute above which pools pay; missing if no growth of
+    /// storage makes them pay.
     pub storage_per_compute_high: Option<f64>,
 }
 

@@ -10,11 +10,11 @@ use crate::Record;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CostMap {
-    /// Version of the afar that wrote it.
+    /// Version of the afar that wrote the record.
     pub version: String,
-    /// What growth makes of a deployment in balance.
+    /// Between which ratios of growth pools do not pay, for a deployment in balance.
     pub wedge: Wedge,
-    /// One for each combination of growth.
+    /// Cells, one for each combination of growth.
     pub cells: Vec<Cell>,
 }
 
@@ -23,11 +23,12 @@ pub struct CostMap {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Cell {
-    /// How many times as much storage is wanted, from 1.
+    /// Growth of storage: how many times as much is wanted, from 1.
     pub storage_factor: u32,
-    /// How many times as much compute is wanted, from 1.
+    /// Growth of compute: how many times as much is wanted, from 1.
     pub compute_factor: u32,
-    /// The share of the cost that pools save; negative if they cost more.
+    /// Share of the cost of servers with flash of their own that pools save; negative if pools cost
+    /// more.
     pub saving: f64,
 }
 

@@ -9,41 +9,43 @@ use crate::Record;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FleetDemand {
-    /// Version of the afar that wrote it.
+    /// Version of the afar that wrote the record.
     pub version: String,
-    /// Tenants.
+    /// Number of tenants.
     pub tenant_count: u64,
-    /// Machines that they are on.
+    /// Number of machines that tenants stay on.
     pub machine_count: u64,
-    /// Stays of a tenant on a machine.
+    /// Number of stays of a tenant on a machine.
     pub stay_count: u64,
-    /// Stays that are left out: so short that no full hour has seen them.
+    /// Number of stays that are left out because they cover no full hour.
     pub short_stay_count: u64,
-    /// Hours; every stay ends by then.
+    /// Number of hours; every stay ends by the last.
     pub hour_count: u64,
-    /// The hour in which most is wanted, counted from 0.
+    /// Hour of the highest demand, by the dimension that then needs the most machines, counted from
+    /// 0.
     pub busiest_hour: u64,
-    /// One for each dimension.
+    /// Demand of the fleet, one for each dimension.
     pub dimensions: Vec<Dimension>,
 }
 
-/// What is wanted of one dimension. Amounts are bytes of capacity and memory, bits per second of
-/// traffic and network, and requests per second of others.
+/// Demand of the fleet in one dimension. Amounts are bytes of capacity and memory, bits per second
+/// of traffic and network, and requests per second of others.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Dimension {
-    /// Its name.
+    /// Name of the dimension; amounts are bytes (capacity, memory), bits per second (traffic,
+    /// network) or requests per second.
     pub dimension: String,
-    /// What a machine has, if that is limited.
+    /// Amount that a machine has; missing if unlimited.
     pub machine: Option<u64>,
-    /// What all want together in the hour in which they want most.
+    /// Demand of all tenants in the hour of their highest demand.
     pub max: f64,
-    /// The mean over all hours.
+    /// Mean demand of all tenants over all hours.
     pub mean: f64,
-    /// The share of it that the largest tenth of stays has, 0 to 1.
+    /// Share of the peak demands of all stays that the largest tenth of stays has, 0 to 1.
     pub largest_tenth: f64,
-    /// What all want together, hour by hour.
+    /// Demand of all tenants, hour by hour.
     pub hours: Vec<f64>,
 }
 

@@ -9,13 +9,13 @@ use crate::Record;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RoundTrips {
-    /// Version of the afar that wrote it.
+    /// Version of the afar that wrote the record.
     pub version: String,
-    /// Size of the page that is fetched.
+    /// Size of the fetched page.
     pub page_bytes: u64,
-    /// What somebody needs.
+    /// Targets: round trips that something needs.
     pub targets: Vec<Target>,
-    /// One for each design, scope and rate.
+    /// Ways to fetch a page, one for each design, scope and rate.
     pub paths: Vec<Path>,
 }
 
@@ -24,9 +24,9 @@ pub struct RoundTrips {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// Who needs it.
+    /// Name of the target: who needs the round trip.
     pub name: String,
-    /// The longest round trip that is good enough, in nanoseconds.
+    /// Longest round trip that meets the target, in nanoseconds.
     pub rtt_ns: f64,
 }
 
@@ -35,21 +35,21 @@ pub struct Target {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Path {
-    /// The design.
+    /// Name of the design.
     pub design: String,
-    /// How far it reaches.
+    /// Name of the scope: how far the path reaches.
     pub scope: String,
-    /// Of its links, in bits per second.
+    /// Bandwidth of the path's links, in bits per second.
     pub rate_bps: u64,
-    /// Software, switches and distance, in nanoseconds.
+    /// Time of software, switches and distance, in nanoseconds.
     pub fixed_ns: f64,
-    /// The page on the wire, in nanoseconds.
+    /// Time to transmit the page, in nanoseconds.
     pub transmission_ns: f64,
-    /// The mean wait for others on a link, in nanoseconds.
+    /// Mean wait for other traffic on a link, in nanoseconds.
     pub wait_ns: f64,
-    /// All of these together, in nanoseconds.
+    /// Whole round trip, in nanoseconds.
     pub total_ns: f64,
-    /// Names of the targets that it meets.
+    /// Names of the targets that the path meets.
     pub meets: Vec<String>,
 }
 

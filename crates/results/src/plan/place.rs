@@ -15,21 +15,22 @@ pub type Amounts = BTreeMap<String, f64>;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Placement {
-    /// Version of the afar that wrote it.
+    /// Version of the afar that wrote the record.
     pub version: String,
-    /// Servers in use.
+    /// Number of servers in use.
     pub server_count: u64,
-    /// No placement can use fewer.
+    /// Lower bound on the number of servers of any placement.
     pub server_count_min: u64,
-    /// Whether it is proven that none uses fewer.
+    /// Whether it is proven that no placement uses fewer servers.
     pub is_best: bool,
-    /// What a server has; dimensions that are not limited are left out.
+    /// Amount that a server has, by dimension (bytes, bits per second or requests per second);
+    /// unlimited dimensions are left out.
     pub server_limits: Amounts,
-    /// The servers in use, by their number.
+    /// Servers in use, by their number.
     pub servers: Vec<Server>,
-    /// In the order of the file.
+    /// Tenants, in the order of the file.
     pub tenants: Vec<Tenant>,
-    /// How to get there, if it was said where tenants are now.
+    /// How to get to this placement; missing unless the file says where tenants are now.
     pub migration: Option<Migration>,
 }
 
@@ -38,13 +39,14 @@ pub struct Placement {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Server {
-    /// Its number.
+    /// Number of the server.
     pub server: u64,
-    /// The number of its rack.
+    /// Number of the server's rack.
     pub rack: u64,
-    /// Tenants that have a replica on it.
+    /// Number of tenants that have a replica on the server.
     pub tenant_count: u64,
-    /// What these take of it, in every dimension.
+    /// Amount that tenants take of the server, by dimension (bytes, bits per second or requests per
+    /// second).
     pub used: Amounts,
 }
 
@@ -53,32 +55,32 @@ pub struct Server {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Tenant {
-    /// Its name.
+    /// Name of the tenant.
     pub name: String,
-    /// The server of each of its replicas.
+    /// Number of the server of each of the tenant's replicas.
     pub servers: Vec<u64>,
 }
 
-/// From where tenants are to where they should be.
+/// How to get from where tenants are to a placement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Migration {
-    /// In the order of tenants.
+    /// Replicas that change their server, in the order of tenants.
     pub moves: Vec<Move>,
-    /// What moves, in bytes.
+    /// Bytes that all replicas together move.
     pub bytes: u64,
-    /// The rate at which it may move, in bits per second.
+    /// Rate at which replicas may move, in bits per second.
     pub rate_bps: u64,
-    /// Servers in use before.
+    /// Number of servers in use before the migration.
     pub server_count_before: u64,
-    /// Those servers, by their number.
+    /// Servers in use before the migration, by their number.
     pub servers_before: Vec<Server>,
-    /// Servers that are in use no longer.
+    /// Number of servers that the migration frees.
     pub server_count_freed: u64,
-    /// What these are worth, if the file has prices.
+    /// Worth of the freed servers, in the currency of the file; missing if the file has no prices.
     pub benefit: Option<f64>,
-    /// What moving costs, if the file has prices.
+    /// Cost of moving, in the currency of the file; missing if the file has no prices.
     pub cost: Option<f64>,
 }
 
@@ -87,13 +89,14 @@ pub struct Migration {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Move {
-    /// Name of its tenant.
+    /// Name of the tenant whose replica moves.
     pub tenant: String,
-    /// Where it was; nowhere if it is new or its server is lost.
+    /// Number of the server that the replica leaves; missing if the replica is new or its server is
+    /// lost.
     pub from: Option<u64>,
-    /// Where it will be.
+    /// Number of the server that the replica moves to.
     pub to: u64,
-    /// What moves, in bytes.
+    /// Size of the replica that moves.
     pub bytes: u64,
 }
 

@@ -9,53 +9,54 @@ use crate::Record;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PoolSizing {
-    /// Version of the afar that wrote it.
+    /// Version of the afar that wrote the record.
     pub version: String,
-    /// Its sign or name, as the file has it; may be empty.
+    /// Sign or name of the currency, as the file has it; may be empty.
     pub currency: String,
-    /// How many servers there are.
+    /// Number of servers.
     pub server_count: u64,
-    /// How many periods their demand has.
+    /// Number of periods for which the demand of servers is known.
     pub period_count: u64,
-    /// What programs tolerate.
+    /// How much slowdown each program tolerates.
     pub programs: Vec<Program>,
-    /// Who needs most local memory, and when.
+    /// The server and the period with the highest need of local memory.
     pub local_min: LocalMin,
-    /// What all servers want together at the worst time, in bytes.
+    /// Demand of all servers together in the period of the highest demand, in bytes.
     pub peak_bytes: f64,
-    /// What is bought without a pool.
+    /// Memory that is bought without a pool.
     pub without: Bought,
-    /// The cheapest with pools; nothing if servers can have no less memory than they have alone.
+    /// Cheapest memory with pools; missing if servers can have no less memory than without a pool.
     pub with: Option<Bought>,
     /// Whether a pool pays.
     pub disaggregate: bool,
-    /// Why it pays or does not.
+    /// Why a pool pays, or why not.
     pub reason: String,
 }
 
-/// What a program tolerates.
+/// How much slowdown a program tolerates.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Program {
-    /// Its name.
+    /// Name of the program.
     pub name: String,
-    /// How much slower it may become, a share: 0.05 is 5 % slower.
+    /// How much slower the program may become, a share: 0.05 is 5 % slower.
     pub bound: f64,
-    /// The share of its memory that must be local for that, 0 to 1.
+    /// Share of the program's memory that must be local for the slowdown to stay within the bound,
+    /// 0 to 1.
     pub local_min: f64,
 }
 
-/// Who needs most local memory.
+/// The server with the highest need of local memory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LocalMin {
     /// Name of the server.
     pub server: String,
-    /// The period, counted from 0.
+    /// Period in which the server needs the most local memory, counted from 0.
     pub period: u64,
-    /// What it needs, in bytes.
+    /// Local memory that the server needs, in bytes.
     pub bytes: u64,
 }
 
@@ -64,17 +65,17 @@ pub struct LocalMin {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Bought {
-    /// Of each server.
+    /// Memory of each server.
     pub server_bytes: u64,
-    /// Of each pool.
+    /// Memory of each pool.
     pub pool_bytes: Vec<u64>,
-    /// In all.
+    /// Memory of all servers and pools together.
     pub bytes: u64,
-    /// In all, with ports, in the currency of the record; 0 without prices.
+    /// Cost of all memory and ports, in the currency of the record; 0 without prices.
     pub cost: f64,
-    /// The share that nobody uses when most is used, 0 to 1.
+    /// Share of the memory that is unused at the peak of demand, 0 to 1.
     pub unused_at_peak: f64,
-    /// The share that nobody uses over all periods, 0 to 1.
+    /// Share of the memory that is unused on average over all periods, 0 to 1.
     pub unused_mean: f64,
 }
 
