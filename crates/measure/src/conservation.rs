@@ -16,20 +16,21 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LinkUse {
-    /// Name of the tier behind it; empty for the first.
+    /// Name of the tier behind the link; empty for the first tier.
     pub tier: String,
-    /// What transfers share, as [`LinkMode`](crate::LinkMode).
+    /// What transfers share: `half-duplex` (one queue), `full-duplex` (a queue for each direction)
+    /// or `per-fault` (none).
     pub link: String,
-    /// Bytes fetched, prefetched ones included.
+    /// Bytes fetched over the link, prefetched ones included.
     pub fetched_bytes: u64,
-    /// Bytes written back.
+    /// Bytes written back over the link.
     pub written_back_bytes: u64,
-    /// Bytes that one direction could carry in the time of the run, bandwidth by time; `None` if
-    /// the bandwidth was infinite at any time.
+    /// Bytes that one direction of the link could carry during the run; `None` if the bandwidth was
+    /// infinite at any time.
     pub capacity_bytes: Option<u64>,
-    /// Bytes that may be ahead of the clock.
+    /// Bytes by which traffic may be ahead of the capacity: pages on their way.
     pub window_bytes: u64,
-    /// Whether the bandwidth bounds fetches and write-backs. Where it does not, what follows from
-    /// `bytes / bandwidth` is not to be expected of the run.
+    /// Whether the bandwidth bounds fetches and write-backs; if not, more than the capacity may be
+    /// carried.
     pub conserves: bool,
 }

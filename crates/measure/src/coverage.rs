@@ -39,11 +39,12 @@ const LOST_SHARE_MAX: f64 = 0.01;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Invalid {
-    /// What is wrong, with values and limits.
+    /// What is wrong with the run, with values and limits.
     pub reason: String,
-    /// What would help.
+    /// What the user can do about the reason.
     pub remedy: String,
-    /// What kind of reason it is.
+    /// Kind of reason: memory unmanaged, management lost, too little memory, nothing far, or more
+    /// bytes moved than the link can carry.
     #[serde(default)]
     pub kind: InvalidKind,
 }
@@ -85,22 +86,22 @@ impl fmt::Display for Invalid {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Coverage {
-    /// Managed memory as a share of managed and unmanaged, 0 to 1, file pages left out; `None` if
-    /// no memory was seen.
+    /// Managed memory over managed and unmanaged, 0 to 1, file pages left out; `None` if no memory
+    /// was seen.
     pub share: Option<f64>,
-    /// The share that is wanted, 0 to 1.
+    /// Coverage that a valid run must reach, 0 to 1.
     pub bound: f64,
-    /// Whether the user accepted what is not managed.
+    /// Whether the user allowed unmanaged memory.
     pub allow_unmanaged: bool,
-    /// Memory under management.
+    /// Memory under management, at each process image's peak.
     pub managed_bytes: u64,
     /// Anonymous memory that stayed local: stacks, static data, what was there before management.
     pub unmanaged_anon_bytes: u64,
     /// Shared memory that stayed local: System V, memfd, `MAP_SHARED`, `/dev/shm`.
     pub unmanaged_shared_bytes: u64,
-    /// Pages of files, which stay local and are no part of the share.
+    /// Mapped pages of files, which stay local and do not count for the coverage.
     pub file_bytes: u64,
-    /// What management was lost during the run.
+    /// Events by which management was lost during the run.
     pub lost: Vec<Loss>,
 }
 
@@ -108,9 +109,9 @@ pub struct Coverage {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Loss {
-    /// What happened, e.g. "the page-state table was full".
+    /// What happened, such as "the page-state table was full".
     pub what: String,
-    /// How many touches it concerned, or how often it happened if no touch was counted.
+    /// Number of unmanaged touches, or of events if touches were not counted.
     pub count: u64,
 }
 
@@ -119,25 +120,25 @@ pub struct Loss {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ImageSummary {
-    /// Process id.
+    /// Process id of the image.
     pub pid: u32,
-    /// Command name.
+    /// Command name of the image.
     pub name: String,
-    /// Whether its memory was under management.
+    /// Whether the memory of the image was managed.
     pub managed: bool,
-    /// Why not; `None` if it was.
+    /// Why the memory of the image was not managed; `None` if it was.
     pub why_unmanaged: Option<String>,
-    /// What would bring it under management; `None` if it was, or if nothing is known to.
+    /// What would make the image managed; `None` if it was, or if no remedy is known.
     pub remedy: Option<String>,
-    /// The most memory it had under management.
+    /// Peak of the image's managed memory.
     pub managed_peak_bytes: u64,
-    /// The most anonymous memory that stayed local.
+    /// Peak of the image's anonymous memory that stayed local.
     pub unmanaged_anon_bytes: u64,
-    /// The most shared memory that stayed local.
+    /// Peak of the image's shared memory that stayed local.
     pub unmanaged_shared_bytes: u64,
-    /// The most pages of files it had mapped.
+    /// Peak of the pages of files that the image mapped.
     pub file_bytes: u64,
-    /// Its faults on pages in far memory.
+    /// Faults of the image on pages in far memory.
     pub fetch_count: u64,
 }
 

@@ -9,25 +9,25 @@ use crate::histogram::LatencySummary;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Figures {
-    /// From start to exit of the program.
+    /// Time from start to exit of the program, in nanoseconds.
     pub elapsed_ns: u64,
-    /// Faults by kind.
+    /// Faults and page movements by kind.
     pub faults: FaultCounts,
     /// Bytes fetched from far memory, prefetched ones included.
     pub fetched_bytes: u64,
     /// Bytes written back to far memory.
     pub written_back_bytes: u64,
-    /// What each link carried against what it could, nearest tier first.
+    /// What each link carried and could carry, nearest tier first.
     #[serde(default)]
     pub links: Vec<LinkUse>,
-    /// Share of evicted pages that were dirty, 0 to 1; `None` if it was not observed.
+    /// Share of evicted pages that were dirty, 0 to 1; `None` if not observed.
     pub dirty_share: Option<f64>,
-    /// How long fetches took.
+    /// Latency of fetches, in parts.
     pub fault_latency: FaultLatency,
-    /// What afar's own work took beside the delays.
+    /// Time of afar's own work, beyond the delays; all 0 with the swap engine.
     #[serde(default)]
     pub mechanism: MechanismTime,
-    /// Faults that had to wait for local memory.
+    /// Faults that had to wait for a free frame of local memory.
     pub stall: StallCounts,
     /// Whether local memory stayed within its budget.
     pub budget: BudgetHeld,
@@ -40,29 +40,31 @@ pub struct Figures {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MechanismTime {
-    /// Achieved beyond requested delays, all fetches of all threads together.
+    /// Time by which fetches exceeded their requested delays, in nanoseconds, over all threads; 0
+    /// with pages on a blade.
     pub late_ns: u64,
-    /// Soft faults, at what a fault without a delay took in the calibration; 0 without one.
+    /// Time of soft faults in nanoseconds, each at the calibrated cost of a fault without delay; 0
+    /// without a calibration.
     pub soft_ns: u64,
-    /// Processor time of the supervisor.
+    /// Processor time of the supervisor, in nanoseconds.
     pub supervisor_ns: u64,
-    /// How long a processor had interrupts off at most while a thread waited; 0 where threads
-    /// sleep.
+    /// Longest time that a processor had interrupts off while a thread waited, in nanoseconds; 0 if
+    /// threads sleep.
     pub interrupts_off_max_ns: u64,
-    /// How often a processor had them off for longer than 20 µs.
+    /// Number of times that a processor had interrupts off for longer than 20 µs.
     pub interrupts_off_long_count: u64,
-    /// Spins of threads for pages that are far for real; `None` where no thread spins for one.
+    /// Spins of threads for pages on a blade; `None` if threads do not spin for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spins: Option<Spins>,
 }
 
-/// How often threads kept their processor while they waited for a page that is far for real.
+/// How often threads kept their processor while they waited for a page on a blade.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Spins {
-    /// The thread was told within the time it may spin: nearly always that its page is here.
+    /// Spins that ended in time, nearly always because the page had arrived.
     pub answered_count: u64,
-    /// It was not, and slept until its page was here.
+    /// Spins that expired; the thread slept until its page had arrived.
     pub expired_count: u64,
 }
 
@@ -90,64 +92,64 @@ impl MechanismTime {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FaultCounts {
-    /// First use of a page, which fetches nothing.
+    /// First touches of a page, which fetch nothing.
     pub first_touch_count: u64,
-    /// Faults on a page in far memory, which pay the link.
+    /// Fetches: faults on a page in far memory, which use the link.
     pub fetch_count: u64,
-    /// Faults on a page that was still local, which pay nothing.
+    /// Soft faults: faults on a page that was still local, which fetch nothing.
     pub soft_count: u64,
-    /// Pages fetched ahead of a fault.
+    /// Pages prefetched: fetched ahead of a fault.
     pub prefetch_count: u64,
-    /// Prefetched pages that were then used.
+    /// Prefetched pages that were used later.
     pub prefetch_used_count: u64,
-    /// Pages that became local without a fault that was seen.
+    /// Pages that became local without a fault that afar saw, as for direct I/O.
     pub silent_count: u64,
-    /// Faults on a page whose fetch was already under way.
+    /// Faults on a page whose fetch was already on its way.
     pub duplicate_count: u64,
 }
 
-/// What an order of first fetches was good for: recorded in one run, replayed in the next.
+/// What an order of first fetches is good for: recorded in one run, replayed in the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Remembered {
-    /// The order was replayed; if not, it was recorded.
+    /// Whether the order was replayed (if true) or recorded (if false).
     pub is_replayed: bool,
-    /// Pages in the order.
+    /// Number of pages in the order.
     pub page_count: u64,
-    /// First fetches that found no room in it when it was recorded.
+    /// First fetches that were not recorded because the order was full; 0 if replayed.
     pub dropped_count: u64,
-    /// Its pages whose first fetch was ahead of their use.
+    /// Pages of the order whose first fetch was a prefetch; 0 if recorded.
     pub ahead_count: u64,
-    /// Its pages whose first fetch was on demand: something waited for them.
+    /// Pages of the order whose first fetch was on demand, so that a thread waited; 0 if recorded.
     pub demand_count: u64,
-    /// Pages fetched ahead because of it, again and again where they left meanwhile.
+    /// Prefetches by the order; a page counts again if it was evicted meanwhile.
     pub prefetch_count: u64,
-    /// Those of them that were watched, one of each window.
+    /// Prefetched pages that were watched for their use: one of each window.
     pub watched_count: u64,
-    /// Watched pages that were used before they left.
+    /// Watched pages that were used before they were evicted.
     pub used_count: u64,
-    /// Watched pages that left before they were used.
+    /// Watched pages that were evicted before they were used.
     pub unused_count: u64,
 }
 
-/// How long fetches took, in parts.
+/// Latency of fetches, in parts.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FaultLatency {
-    /// From trap to resumption.
+    /// Latency of a whole fetch, from trap to resumption of the thread.
     pub total: LatencySummary,
-    /// Queueing on the link.
+    /// Wait of a fetch for the link and for a free frame.
     pub wait: LatencySummary,
-    /// Putting the page on the link.
+    /// Time to transfer a page over the link, by its bandwidth.
     pub transfer: LatencySummary,
-    /// What the mechanism itself added.
+    /// Time by which a fetch exceeded its requested delay: the cost of the mechanism.
     pub overhead: LatencySummary,
-    /// The delay the link asked for.
+    /// Delay that the link requested for a fetch.
     pub requested: LatencySummary,
-    /// The delay that was achieved.
+    /// Delay that a fetch achieved: the same as `total`.
     pub achieved: LatencySummary,
-    /// The whole distribution of `total`, as [`Histogram::bins`](crate::Histogram::bins):
-    /// pairs of nanoseconds and count. Left out of the JSON when empty.
+    /// Distribution of `total`: pairs of the longest latency in a bin, in nanoseconds, and the
+    /// number of fetches; left out if empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub total_bins: Vec<(u64, u64)>,
 }
@@ -156,11 +158,12 @@ pub struct FaultLatency {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StallCounts {
-    /// How many.
+    /// Number of faults that waited for a free frame; with the swap engine, of times that the limit
+    /// of memory was reached.
     pub stall_count: u64,
-    /// How long, in sum.
+    /// Time that faults waited for a free frame in all, in nanoseconds; 0 with the swap engine.
     pub stall_ns_total: u64,
-    /// The longest.
+    /// Longest time that a fault waited for a free frame, in nanoseconds; 0 with the swap engine.
     pub stall_ns_max: u64,
 }
 
@@ -168,12 +171,12 @@ pub struct StallCounts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BudgetHeld {
-    /// The local memory that was promised.
+    /// Budget of local memory at the peak of local memory.
     pub budget_bytes: u64,
-    /// The most that was local at once.
+    /// Peak of local memory under one budget.
     pub peak_resident_bytes: u64,
-    /// How much one eviction frees, by which the peak may pass the budget.
+    /// Bytes that one eviction frees, by which local memory may exceed the budget.
     pub batch_bytes: u64,
-    /// Whether the peak stayed within budget and batch.
+    /// Whether local memory never exceeded the budget by more than one batch of evictions.
     pub held: bool,
 }

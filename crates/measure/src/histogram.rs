@@ -24,23 +24,23 @@ pub struct Histogram {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LatencySummary {
-    /// How many latencies were recorded; 0 makes the rest meaningless.
+    /// Number of recorded latencies; 0 makes the other figures meaningless.
     pub count: u64,
-    /// The shortest.
+    /// Shortest latency, in nanoseconds.
     pub min_ns: u64,
-    /// The mean, rounded.
+    /// Mean latency in nanoseconds, rounded.
     pub mean_ns: u64,
-    /// The median.
+    /// Median latency, in nanoseconds.
     pub p50_ns: u64,
-    /// The 90th percentile.
+    /// 90th percentile of the latency, in nanoseconds.
     pub p90_ns: u64,
-    /// The 95th percentile.
+    /// 95th percentile of the latency, in nanoseconds.
     pub p95_ns: u64,
-    /// The 99th percentile.
+    /// 99th percentile of the latency, in nanoseconds.
     pub p99_ns: u64,
-    /// The 99.9th percentile.
+    /// 99.9th percentile of the latency, in nanoseconds.
     pub p999_ns: u64,
-    /// The longest.
+    /// Longest latency, in nanoseconds.
     pub max_ns: u64,
 }
 

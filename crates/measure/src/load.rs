@@ -3,58 +3,61 @@ use serde::{Deserialize, Serialize};
 use crate::histogram::LatencySummary;
 use crate::run::Results;
 
-/// What a load was asked to be.
+/// The resolved configuration of a load.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadParams {
-    /// The server, as a URI.
+    /// Address of the server, as a URI.
     pub target: String,
-    /// Shares of the operations by name, adding up to 1; those without a share are left out.
+    /// Share of each operation in the load, adding up to 1; operations without a share are left
+    /// out.
     pub mix: Vec<LoadShare>,
-    /// `uniform`, `zipfian` or `latest`.
+    /// Distribution of the requested keys: `uniform`, `zipfian` or `latest`.
     pub distribution: String,
-    /// Skew of the last two.
+    /// Skew of the distribution of keys, if it is `zipfian` or `latest`.
     pub theta: f64,
-    /// Records before the first request.
+    /// Number of records before the first request.
     pub record_count: u64,
-    /// Bytes of a key, where it was asked to have so many.
+    /// Bytes of a key; `None` if the length of keys was not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_bytes: Option<u64>,
     /// Bytes of a value.
     pub value_bytes: u64,
-    /// Bytes that an update appends to a value, where it does not replace it.
+    /// Bytes that an update appends to a value; `None` if updates replace values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub append_bytes: Option<u64>,
-    /// An update that would make a value longer than this replaces it.
+    /// Longest value after an append; an update that would exceed this replaces the value; `None`
+    /// if updates replace values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub append_limit_bytes: Option<u64>,
     /// Most records of a scan.
     pub scan_records_max: u64,
-    /// Whether every record was stored first.
+    /// Whether all records were stored before the load.
     pub fill: bool,
-    /// Requests per second of an open loop; `None` for a closed one.
+    /// Requests per second of an open loop; `None` for a closed loop.
     pub rate_per_s: Option<f64>,
-    /// `poisson` or `even`: how requests of an open loop follow one another.
+    /// Spacing of the requests of an open loop: `poisson` or `even`; `None` for a closed loop.
     pub spacing: Option<String>,
-    /// Threads.
+    /// Number of threads of the client.
     pub thread_count: u64,
-    /// Connections of all threads.
+    /// Number of connections of all threads together.
     pub connection_count: u64,
-    /// Requests on their way on one connection at most.
+    /// Most requests on their way at once on one connection.
     pub depth: u64,
-    /// Time in which requests were sent, after the warm-up.
+    /// Time in which requests were sent after the warm-up, in nanoseconds; `None` if unlimited.
     pub duration_ns: Option<u64>,
-    /// Requests at most.
+    /// Most requests of the load; `None` if unlimited.
     pub request_count_max: Option<u64>,
-    /// Requests before this were not counted.
+    /// Length of the warm-up in nanoseconds, whose requests are not counted.
     pub warmup_ns: u64,
-    /// A request that took longer was given up.
+    /// Time after which a request without an answer was given up, in nanoseconds.
     pub timeout_ns: u64,
-    /// Answers were looked for without sleeping until none had come for this long.
+    /// Time for which a thread polled for answers before it slept, in nanoseconds.
     pub busy_poll_ns: u64,
-    /// Whether values were checked.
+    /// Whether the values of answers were checked.
     pub verify: bool,
-    /// Whether one more connection, with one request at a time, was timed apart.
+    /// Whether a probe ran beside the load: one more connection, with one request at a time, timed
+    /// apart.
     #[serde(default)]
     pub probe: bool,
 }
@@ -63,40 +66,41 @@ pub struct LoadParams {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadShare {
-    /// `read`, `update`, `insert`, `scan` or `read-modify-write`.
+    /// Name of the operation: `read`, `update`, `insert`, `scan` or `read-modify-write`.
     pub operation: String,
-    /// Its share, from 0 to 1.
+    /// Share of the operation in the load, 0 to 1.
     pub share: f64,
 }
 
-/// What came of a load.
+/// The outcome of a load.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadResults {
-    /// From the end of the warm-up to the last answer.
+    /// Time from the end of the warm-up to the last answer, in nanoseconds.
     pub elapsed_ns: u64,
-    /// Requests answered as asked.
+    /// Requests that got the answer they should get.
     pub request_count: u64,
-    /// The same per second.
+    /// Requests per second that got the answer they should get.
     pub requests_per_s: f64,
-    /// Requests answered as asked in each second; the last is not a whole one.
+    /// Requests that got the answer they should get in each second; the last second is not a whole
+    /// one.
     pub request_count_by_second: Vec<u64>,
-    /// Operation by operation.
+    /// Outcome of each operation.
     pub operations: Vec<LoadOperation>,
     /// Requests whose connection failed or that took too long.
     pub lost_count: u64,
     /// Connections that failed.
     pub failed_connection_count: u64,
-    /// The first thing that went wrong.
+    /// First thing that went wrong, as a text; `None` if nothing did.
     pub first_trouble: Option<String>,
-    /// Whether it was ended before its time.
+    /// Whether the load was interrupted before its end.
     pub interrupted: bool,
-    /// What one connection beside the load felt that sent one request at a time; none of its
-    /// requests is in the other figures.
+    /// Outcome of the probe: one request at a time on a connection beside the load, not in the
+    /// other figures; `None` without a probe.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<LoadProbe>,
-    /// How the highest rate was looked for whose latency stays within a bound. Every other figure
-    /// is then of one try at the rate that was found; of the last try where none was.
+    /// Search for the highest rate whose latency stays within a bound; the other figures are then
+    /// of the try at that rate, or of the last try if none was found. `None` without a search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<LoadSearch>,
 }
@@ -105,19 +109,20 @@ pub struct LoadResults {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadSearch {
-    /// `mean`, `p50`, `p90`, `p95`, `p99` or `p99.9`: what is bounded, of all requests.
+    /// Latency that is bounded, over all requests: `mean`, `p50`, `p90`, `p95`, `p99` or `p99.9`.
     pub quantity: String,
-    /// The bound.
+    /// Bound on the latency, in nanoseconds.
     pub bound_ns: u64,
-    /// The least and the most that it was allowed to ask for, per second.
+    /// Lowest and highest rate that the search may try, in requests per second.
     pub limits_per_s: [f64; 2],
-    /// The highest rate that held, per second.
+    /// Highest rate that held, in requests per second; `None` if none was found.
     pub found_per_s: Option<f64>,
-    /// Up to its low end every try held, from its high end on none did.
+    /// Interval of the found rate: every try up to its low end held, none from its high end on did;
+    /// `None` if none was found.
     pub interval_per_s: Option<[f64; 2]>,
-    /// Every try, in order.
+    /// Tries, in order.
     pub tries: Vec<LoadTry>,
-    /// Why nothing was found.
+    /// Why no rate was found; `None` if one was.
     pub invalid: Option<String>,
 }
 
@@ -125,48 +130,49 @@ pub struct LoadSearch {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadTry {
-    /// Requests that arrived per second.
+    /// Rate of the try, in requests per second.
     pub rate_per_s: f64,
-    /// Whether the latency stayed within the bound and the server kept up.
+    /// Whether the latency stayed within the bound and the server kept up with the rate.
     pub holds: bool,
-    /// What is bounded.
+    /// Bounded latency of the try, in nanoseconds.
     pub latency_ns: u64,
-    /// The same of the client beside the load, if there was one.
+    /// Latency of the probe, in nanoseconds, by the same quantity as the bound; `None` without a
+    /// probe.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe_latency_ns: Option<u64>,
-    /// Requests that were answered per second.
+    /// Requests answered per second.
     pub answered_per_s: f64,
-    /// Requests that were answered.
+    /// Requests answered in the try.
     pub request_count: u64,
 }
 
-/// What came of the requests of one client that sends the next when it has an answer.
+/// The outcome of a probe, which sends each request when the one before is answered.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadProbe {
-    /// Requests answered as asked.
+    /// Requests of the probe that got the answer they should get.
     pub request_count: u64,
-    /// Operation by operation.
+    /// Outcome of each operation of the probe.
     pub operations: Vec<LoadOperation>,
-    /// Requests whose connection failed or that took too long.
+    /// Requests of the probe whose connection failed or that took too long.
     pub lost_count: u64,
-    /// The first thing that went wrong.
+    /// First thing that went wrong with the probe, as a text; `None` if nothing did.
     pub first_trouble: Option<String>,
 }
 
-/// What came of the requests for one operation.
+/// The outcome of one operation.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadOperation {
-    /// As in [`LoadShare::operation`].
+    /// Name of the operation: `read`, `update`, `insert`, `scan` or `read-modify-write`.
     pub operation: String,
-    /// Times from when a request was meant to be sent to its answer.
+    /// Latency from when a request was to be sent until its answer.
     pub latency: LatencySummary,
-    /// Records that were not there.
+    /// Requested records that the server did not have.
     pub missing_count: u64,
     /// Requests that the server refused.
     pub refused_count: u64,
-    /// Values that are not what was stored.
+    /// Returned values that differ from the stored ones.
     pub wrong_count: u64,
 }
 

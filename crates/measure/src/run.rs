@@ -28,18 +28,18 @@ use crate::quantity::Bytes;
     schemars(bound = "R: schemars::JsonSchema, R::Params: schemars::JsonSchema")
 )]
 pub struct Run<R: Results = RunResults> {
-    /// Kind and version of the record, `afar.run/2`; [`Results::SCHEMA`].
+    /// Kind and version of the record, such as `afar.run/2`.
     #[serde(deserialize_with = "schema_of::<R, _>")]
     pub schema: String,
-    /// Version of the program that wrote the record.
+    /// Version of the afar that wrote the record.
     pub version: String,
     /// The full command line.
     pub command: Vec<String>,
-    /// Start of the run, nanoseconds since 1970-01-01 UTC.
+    /// Start of the run, in nanoseconds since 1970-01-01 UTC.
     pub started_unix_ns: u64,
-    /// The seed every draw of the run followed from.
+    /// Seed of every random draw of the run.
     pub seed: u64,
-    /// The machine.
+    /// The machine of the run.
     pub host: Host,
     /// The resolved configuration.
     pub params: R::Params,
@@ -107,17 +107,17 @@ pub struct Host {
     pub cpu_model: String,
     /// Processors online.
     pub cpu_count: u64,
-    /// Physical memory.
+    /// Physical memory of the machine.
     pub memory_bytes: u64,
-    /// Transparent huge pages: always, madvise or never.
+    /// Transparent huge pages: `always`, `madvise` or `never`.
     pub thp: String,
-    /// The kernel's clock source.
+    /// Clock source of the kernel, such as `tsc`.
     pub clocksource: String,
-    /// Whether this is a virtual machine or container; `None` if it could not be told.
+    /// Whether the machine is virtual or a container; `None` if unknown.
     pub virtualised: Option<bool>,
-    /// Frequency governor; `None` if the processor has none to choose.
+    /// Frequency governor; `None` if the processor has none.
     pub governor: Option<String>,
-    /// Processor vulnerabilities' mitigations in force; `None` if the kernel does not say.
+    /// Mitigations of processor vulnerabilities in force; `None` if unknown.
     pub mitigations: Option<String>,
 }
 
@@ -125,61 +125,63 @@ pub struct Host {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Params {
-    /// The engine that holds far memory: arena or swap.
+    /// Engine that holds far memory: `arena` or `swap`.
     pub engine: String,
-    /// How faults are trapped and delayed.
+    /// Trap that detects and delays faults: `bpf`, `userfaultfd`, or `block_bio_queue` with the
+    /// swap engine.
     pub trap: String,
-    /// How a thread waits: spin, on its processor, or sleep, without it.
+    /// How a thread waits for a page: `spin` (on its processor) or `sleep` (without).
     pub wait: String,
-    /// Local memory as the user gave it.
+    /// Local memory as the user gave it: a share or a size.
     pub local: String,
-    /// Local memory; `None` while a share is not yet resolved.
+    /// Budget of local memory; `None` if it is a share of what is in use at each moment.
     pub local_bytes: Option<u64>,
-    /// What a share of local memory is a share of: `live`, what is in use at each moment, or
-    /// `fixed`; `None` if local memory is a size, or all there is.
+    /// What `local` is a share of: `live` (what is in use at each moment) or `fixed` (a size);
+    /// `None` if `local` is a size, or all memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
-    /// How much that is; `None` if it changes all the time.
+    /// Bytes that `local` is a share of; `None` if they change all the time, or if `local` is no
+    /// share.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of_bytes: Option<u64>,
-    /// Round-trip time of the link.
+    /// Round-trip time of the link, in nanoseconds.
     pub rtt_ns: u64,
-    /// Bandwidth of the link in bits per second; `None` is infinite.
+    /// Bandwidth of the link in bits per second; `None` if infinite.
     pub bandwidth_bps: Option<u64>,
-    /// What transfers share, as [`LinkMode`](crate::LinkMode).
+    /// What transfers share: `half-duplex` (one queue), `full-duplex` (a queue for each direction)
+    /// or `per-fault` (none).
     pub link: String,
-    /// Where the delay profile came from; `None` without one.
+    /// File of the delay profile; `None` without one.
     pub profile: Option<String>,
-    /// Eviction policy.
+    /// Eviction policy; `kernel` with the swap engine.
     pub policy: String,
-    /// Prefetch policy.
+    /// Prefetch policy; `kernel` with the swap engine.
     pub prefetch: String,
-    /// Pages written back whose acknowledgement may be awaited at a time; `None` if the engine
-    /// chose, by the size of local memory.
+    /// Most pages of write-backs that are not acknowledged yet; `None` if the engine chose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_flight_pages: Option<u64>,
-    /// Which pages use the link when they leave: written, changed or free (none).
+    /// Which evicted pages use the link: `written`, `changed` or `free` (none).
     pub write_back: String,
-    /// What the kernel reads ahead when it swaps, as `vm.page-cluster`: 2 to this power pages;
-    /// `None` with an engine that does not swap.
+    /// Read-ahead of the kernel when it swaps, as `vm.page-cluster`: 2 to this power pages; `None`
+    /// with an engine that does not swap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page_cluster: Option<u64>,
-    /// Who shares a budget.
+    /// What shares one budget of local memory: each `process`, or the whole `tree` of processes.
     pub budget_scope: String,
     /// Further tiers of far memory, nearest first.
     pub tiers: Vec<TierParams>,
-    /// The blades that pages are on, separated by commas; `None` if no page leaves the machine, and
-    /// delays are emulated.
+    /// Blades that hold the far pages, separated by commas; `None` if delays are emulated and no
+    /// page leaves the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub far: Option<String>,
-    /// Blades that each page is on; `None` if it is one.
+    /// Number of blades that hold each page; `None` if it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<u64>,
-    /// How long a thread spins at most for a page on a blade, before it sleeps; `None` where it
-    /// sleeps at once, or delays are emulated.
+    /// Longest time that a thread spins for a page on a blade before it sleeps, in nanoseconds;
+    /// `None` if it sleeps at once, or delays are emulated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spin_max_ns: Option<u64>,
-    /// The file of the order of first fetches; `None` if none was wanted.
+    /// File of the order of first fetches; `None` if none was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remember: Option<String>,
 }
@@ -203,13 +205,14 @@ impl Params {
 pub struct TierParams {
     /// Name of the tier.
     pub name: String,
-    /// Capacity; `None` is unlimited.
+    /// Capacity of the tier; `None` if unlimited.
     pub capacity_bytes: Option<u64>,
-    /// Round-trip time of its link.
+    /// Round-trip time of the tier's link, in nanoseconds.
     pub rtt_ns: u64,
-    /// Bandwidth of its link in bits per second; `None` is infinite.
+    /// Bandwidth of the tier's link in bits per second; `None` if infinite.
     pub bandwidth_bps: Option<u64>,
-    /// What transfers share, as [`LinkMode`](crate::LinkMode).
+    /// What transfers share: `half-duplex` (one queue), `full-duplex` (a queue for each direction)
+    /// or `per-fault` (none).
     pub link: String,
 }
 
@@ -220,27 +223,27 @@ pub struct TierParams {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunResults {
-    /// Whether anything can be concluded from the figures.
+    /// Whether anything may be concluded from the figures.
     pub valid: bool,
-    /// Why not; empty if something can.
+    /// Why nothing may be concluded from the figures; empty if the run is valid.
     pub invalid: Vec<Invalid>,
-    /// What would have made the run invalid, had the user not allowed it.
+    /// What would make the run invalid if the user had not allowed it.
     pub allowed: Vec<Invalid>,
     /// How much of the program's memory was managed.
     pub coverage: Coverage,
-    /// The process images of the program.
+    /// Process images of the program, managed or not.
     pub images: Vec<ImageSummary>,
     /// Exit status of the program; `None` if a signal ended it.
     pub exit_status: Option<i32>,
-    /// The signal that ended the program, if one did.
+    /// Number of the signal that ended the program; `None` if no signal did.
     pub signal: Option<i32>,
     #[serde(flatten)]
     figures: Figures,
     /// What a reader must know before believing the figures.
     pub warnings: Vec<String>,
-    /// How delays were calibrated; `None` if they were not.
+    /// Calibration of delays; `None` without one.
     pub calibration: Option<Calibration>,
-    /// What became of the order of first fetches; `None` if none was wanted.
+    /// Use of the order of first fetches; `None` if none was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remembered: Option<Remembered>,
 }
@@ -327,15 +330,15 @@ impl RunResults {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Calibration {
-    /// The shortest total fault that can be had on this machine.
+    /// Shortest fault that is possible on this machine, in nanoseconds.
     pub floor_ns: u64,
-    /// What a fault costs beyond its requested delay, subtracted from every delay.
+    /// Cost of a fault beyond its requested delay, in nanoseconds, subtracted from every delay.
     pub constant_ns: u64,
-    /// How long a turn of the trap's wait loop took meanwhile, in 1024ths of a nanosecond: the
-    /// constant is scaled as the processor gets slower or faster. 0 if it is not scaled.
+    /// Time of a turn of the trap's wait loop during calibration, in 1/1024 ns, by which the
+    /// constant is scaled with the processor's speed; 0 if not scaled.
     #[serde(default)]
     pub reference: u64,
-    /// Median of achieved minus requested delay that remains.
+    /// Median of achieved minus requested delay that remains, in nanoseconds.
     pub median_error_ns: i64,
 }
 

@@ -6,9 +6,9 @@ use crate::run::Results;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkloadParams {
-    /// Memory of its data, as asked for.
+    /// Requested memory of the job's data.
     pub size_bytes: u64,
-    /// Runs of the job, each timed, over the same data.
+    /// Number of timed runs of the job over the same data.
     pub repeat_count: u64,
     /// Which job, and over what.
     #[serde(flatten)]
@@ -22,61 +22,61 @@ pub struct WorkloadParams {
 pub enum WorkloadInput {
     /// Words of a text are counted.
     Wordcount {
-        /// Text.
+        /// Length of the text.
         text_bytes: u64,
-        /// Words of it.
+        /// Number of words in the text.
         word_count: u64,
-        /// Words they were drawn from.
+        /// Number of different words that the text is drawn from.
         vocabulary_count: u64,
-        /// Skew of their Zipf distribution.
+        /// Skew of the Zipf distribution that words are drawn from.
         theta: f64,
     },
     /// Records are sorted.
     Sort {
-        /// Records.
+        /// Number of records to sort.
         record_count: u64,
-        /// Of one record.
+        /// Length of a record.
         record_bytes: u64,
     },
     /// Factors are fitted to ratings.
     Als {
-        /// Ratings.
+        /// Number of ratings.
         rating_count: u64,
-        /// Users.
+        /// Number of users.
         user_count: u64,
-        /// Items.
+        /// Number of items.
         item_count: u64,
-        /// Length of the factors, planted and fitted.
+        /// Length of the factors of a user or an item, planted and fitted.
         rank: u64,
-        /// Standard deviation of the noise, that of ratings being 1.
+        /// Standard deviation of the noise of ratings, that of ratings being 1.
         noise: f64,
-        /// Fits of all users and all items.
+        /// Number of fits of all users and all items.
         iteration_count: u64,
     },
     /// Vertices of a graph are ranked.
     Pagerank {
-        /// `single` or `timely`.
+        /// Implementation: `single` or `timely`.
         variant: String,
-        /// Vertices.
+        /// Number of vertices of the graph.
         vertex_count: u64,
-        /// Edges.
+        /// Number of edges of the graph.
         edge_count: u64,
-        /// Iterations.
+        /// Number of iterations.
         iteration_count: u64,
-        /// Workers, each on a thread.
+        /// Number of workers, each on a thread.
         thread_count: u64,
     },
 }
 
-/// What came of a built-in workload.
+/// The outcome of a built-in workload.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkloadResults {
-    /// The job without the generation of its data, run by run.
+    /// Time of each run of the job, in nanoseconds, without the generation of its data.
     pub elapsed_ns: Vec<u64>,
-    /// Their median, the lower one of two.
+    /// Median time of the runs in nanoseconds; the lower of two in the middle.
     pub elapsed_ns_median: u64,
-    /// Of the result, in hexadecimal digits: the same for the same parameters and seed.
+    /// Checksum of the job's result in hexadecimal digits; equal for equal parameters and seed.
     pub checksum: String,
     /// What the job found, and how fast in the median.
     #[serde(flatten)]
@@ -90,34 +90,34 @@ pub struct WorkloadResults {
 pub enum WorkloadOutcome {
     /// Of counting words.
     Wordcount {
-        /// Different words.
+        /// Number of different words in the text.
         distinct_count: u64,
-        /// Words counted.
+        /// Words counted per second, in the median run.
         words_per_s: f64,
-        /// Bytes of text read.
+        /// Bytes of text read per second, in the median run.
         text_bytes_per_s: f64,
     },
     /// Of sorting.
     Sort {
-        /// Records sorted.
+        /// Records sorted per second, in the median run.
         records_per_s: f64,
-        /// Their bytes.
+        /// Bytes of records sorted per second, in the median run.
         record_bytes_per_s: f64,
     },
     /// Of alternating least squares.
     Als {
-        /// Root mean square error after each iteration.
+        /// Root mean square error of fitted ratings after each iteration.
         rmse: Vec<f64>,
-        /// Ratings fitted, each once an iteration.
+        /// Ratings fitted per second, each once an iteration, in the median run.
         ratings_per_s: f64,
     },
     /// Of PageRank.
     Pagerank {
-        /// The highest rank, of all ranks' sum of at most 1.
+        /// Highest rank of a vertex; all ranks add up to at most 1.
         rank_max: f64,
-        /// What the ranks add up to.
+        /// Sum of the ranks of all vertices.
         rank_sum: f64,
-        /// Edges followed, each once an iteration.
+        /// Edges followed per second, each once an iteration, in the median run.
         edges_per_s: f64,
     },
 }

@@ -28,25 +28,26 @@ pub enum FaultKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fault {
-    /// Nanoseconds since the start of the run.
+    /// Time of the fault, in nanoseconds since the start of the run.
     pub time_ns: u64,
     /// Number of the managed process, from zero; numbers are reused when a process has ended.
     pub process_slot: u32,
-    /// Page of 4096 bytes in that process: its address divided by 4096; with the swap engine, its
-    /// place in the swap space. In records of how pages are used, a number of its own.
+    /// Page of 4096 bytes: address in its process, or place in the swap space, divided by 4096; in
+    /// records of how pages are used, a number of its own.
     pub page: u64,
-    /// How it was handled.
+    /// What happened: `first_touch`, `fetch`, `soft`, `prefetch`, `arrived`, `write_back` or
+    /// `freed`.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub kind: FaultKind,
     /// Whether the access was a write.
     pub write: bool,
-    /// The thread that touched the page, as the kernel numbers it; 0 if that was not recorded.
+    /// Thread that touched the page, as the kernel numbers it; 0 if not recorded.
     pub thread: u32,
-    /// Nanoseconds spent waiting for a local frame and for the link.
+    /// Wait for a local frame and for the link, in nanoseconds.
     pub wait_ns: u32,
-    /// Nanoseconds that the fault was to take.
+    /// Requested time of the fault, in nanoseconds.
     pub requested_ns: u32,
-    /// Nanoseconds that it took; `u32::MAX` if it was more (4.3 s).
+    /// Measured time of the fault, in nanoseconds; 0 if not measured, 2^32 - 1 if 4.3 s or more.
     pub measured_ns: u32,
 }
 

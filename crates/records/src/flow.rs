@@ -50,15 +50,15 @@ impl FromStr for FlowExchange {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlowStart {
-    /// Picoseconds since the start of the run.
+    /// Start of the flow, in picoseconds since the start of the run.
     pub start_ps: u64,
-    /// The sending host.
+    /// Number of the sending host.
     pub src: u32,
-    /// The receiving host.
+    /// Number of the receiving host.
     pub dst: u32,
-    /// Payload.
+    /// Payload of the flow.
     pub bytes: u64,
-    /// The kind of exchange; `None` in lists that do not name it.
+    /// Kind of exchange: `one-way`, `read` or `write`; `None` in lists that do not name it.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub exchange: Option<FlowExchange>,
 }
@@ -70,15 +70,15 @@ pub struct FlowRow {
     /// The flow as it was requested.
     #[cfg_attr(feature = "schema", schemars(flatten))]
     pub flow: FlowStart,
-    /// From its start to its end, in picoseconds.
+    /// Completion time: from start to end of the flow, in picoseconds.
     pub completion_ps: u64,
-    /// Completion time alone in the network, in picoseconds.
+    /// Completion time of the same flow alone in the network, in picoseconds.
     pub ideal_ps: u64,
-    /// Completion time over that alone in the network.
+    /// Completion time over that of the same flow alone in the network.
     pub slowdown: f64,
-    /// Data packets sent, repeated ones included.
+    /// Data packets sent for the flow, repeated ones included.
     pub sent_packets: u32,
-    /// Packets dropped, of any kind.
+    /// Packets of the flow that were dropped, of data and of control.
     pub dropped_packets: u32,
 }
 
