@@ -93,11 +93,13 @@ pub struct Coverage {
     pub bound: f64,
     /// Whether the user allowed unmanaged memory.
     pub allow_unmanaged: bool,
-    /// Memory under management, at each process image's peak.
+    /// Memory under management: the sum of the peaks of all process images.
     pub managed_bytes: u64,
-    /// Anonymous memory that stayed local: stacks, static data, what was there before management.
+    /// Anonymous memory that stayed local (stacks, static data, memory older than management), at
+    /// the peaks of all process images.
     pub unmanaged_anon_bytes: u64,
-    /// Shared memory that stayed local: System V, memfd, `MAP_SHARED`, `/dev/shm`.
+    /// Shared memory that stayed local (System V, memfd, `MAP_SHARED`, `/dev/shm`), at the peaks of
+    /// all process images.
     pub unmanaged_shared_bytes: u64,
     /// Mapped pages of files, which stay local and do not count for the coverage.
     pub file_bytes: u64,

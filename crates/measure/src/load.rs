@@ -18,10 +18,10 @@ pub struct LoadParams {
     pub theta: f64,
     /// Number of records before the first request.
     pub record_count: u64,
-    /// Bytes of a key; `None` if the length of keys was not set.
+    /// Bytes of a key; `None` for keys as long as those of YCSB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_bytes: Option<u64>,
-    /// Bytes of a value.
+    /// Bytes of a value, before any update appends to it.
     pub value_bytes: u64,
     /// Bytes that an update appends to a value; `None` if updates replace values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -99,8 +99,8 @@ pub struct LoadResults {
     /// other figures; `None` without a probe.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<LoadProbe>,
-    /// Search for the highest rate whose latency stays within a bound; the other figures are then
-    /// of the try at that rate, or of the last try if none was found. `None` without a search.
+    /// Search for the highest rate within a bound on latency; other figures are of a try at this
+    /// rate, else of the last try. `None` without a search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<LoadSearch>,
 }

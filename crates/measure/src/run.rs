@@ -334,8 +334,8 @@ pub struct Calibration {
     pub floor_ns: u64,
     /// Cost of a fault beyond its requested delay, in nanoseconds, subtracted from every delay.
     pub constant_ns: u64,
-    /// Time of a turn of the trap's wait loop during calibration, in 1/1024 ns, by which the
-    /// constant is scaled with the processor's speed; 0 if not scaled.
+    /// Time of a turn of the trap's wait loop in calibration, in 1/1024 ns, to scale the constant
+    /// by processor speed; 0 if it is not scaled.
     #[serde(default)]
     pub reference: u64,
     /// Median of achieved minus requested delay that remains, in nanoseconds.

@@ -15,7 +15,8 @@ pub struct About {
     pub target: String,
     /// Compiler that built afar, such as `rustc 1.91.0`.
     pub compiler: String,
-    /// Whether afar was built with optimizations; figures of a build without them mean nothing.
+    /// Whether afar was built with optimizations; figures of a build without them are not
+    /// representative.
     pub is_optimized: bool,
     /// Name and version of every record that commands of afar write, sorted.
     pub records: Vec<String>,

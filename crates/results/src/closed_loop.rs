@@ -17,9 +17,8 @@ pub struct ClosedLoop {
     pub command: Vec<String>,
     /// Local memory of the program: a share or a size.
     pub local: String,
-    /// What `local` is a share of: `peak` (the most in use with all memory local), `live` (in use
-    /// at each moment) or `fixed` (a size); missing if `local` is a size, or in old records (then
-    /// `live`).
+    /// What `local` is a share of: `peak` (most in use), `live` (in use at each moment) or `fixed`;
+    /// missing for a size, or for `live` in old records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
     /// Bytes that `local` is a share of; missing if `local` is a size, or a share of what is in use
@@ -65,9 +64,8 @@ pub struct LoopRound {
     pub seconds: f64,
     /// Slowdown of this round: time of a run over that of the run without delay beside it.
     pub slowdown: Estimate,
-    /// `beyond`: slower than without delay; `implausible`: faster; `undecided`: the interval holds
-    /// 1 or is missing; `disturbed`: fewer than five undisturbed pairs of runs; missing in old
-    /// records.
+    /// `beyond`: slower than without delay; `implausible`: faster; `undecided`; `disturbed`: fewer
+    /// than five undisturbed pairs; missing in old records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
     /// Pairs of runs of which one was disturbed; they count only if fewer than five others are

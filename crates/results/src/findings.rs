@@ -83,8 +83,8 @@ pub struct Finding {
     /// Slowdown beside the `zero` run (all memory local, no delay) of the block; missing without
     /// valid runs or for another kind than `far`.
     pub slowdown_beside_zero: Option<Estimate>,
-    /// `beyond`: slower than native; `implausible`: faster; `undecided`: the interval holds 1 or is
-    /// missing; `disturbed`: too few undisturbed runs; `invalid`: no valid run.
+    /// `beyond`: slower than native; `implausible`: faster; `undecided`; `disturbed`: too few
+    /// undisturbed runs; `invalid`: no valid run.
     pub verdict: Verdict,
     /// Runs whose slowdown is far from the others; they count all the same.
     pub outliers: Vec<Outlier>,

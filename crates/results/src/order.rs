@@ -20,8 +20,8 @@ pub struct PageOrder {
     pub executable_hash: Option<String>,
     /// Number of pages in the order.
     pub page_count: u64,
-    /// Runs of adjacent pages in order, as `PROCESS:PAGE+COUNT`: managed processes begun before,
-    /// first address divided by 4096 in hexadecimal, number of pages. No page occurs twice.
+    /// Runs of adjacent pages, as `PROCESS:PAGE+COUNT`: processes begun before, first address over
+    /// 4096 in hexadecimal, pages. No page occurs twice.
     pub runs: Vec<String>,
 }
 

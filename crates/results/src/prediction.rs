@@ -16,8 +16,8 @@ pub struct Prediction {
     pub profile: Facts,
     /// Time of the program when nobody watches it, in nanoseconds.
     pub alone_ns: u64,
-    /// What local memory is a share of: `peak` (the most in use), `live` (in use at each moment) or
-    /// `fixed` (a size); missing if local memory is no share, or in old records (then `live`).
+    /// What local memory is a share of: `peak` (most in use), `live` (in use at each moment) or
+    /// `fixed`; missing for sizes, or for `live` in old records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
     /// Bytes that local memory is a share of; missing if they change all the time, or if local
@@ -61,8 +61,8 @@ pub struct Facts {
     pub sampled_share: f64,
     /// Seed of the choice of sampled pages.
     pub sample_seed: u64,
-    /// Earlier parts of the run, with larger samples: number of the first event after the part,
-    /// share of pages sampled, pages that each sampled page stands for.
+    /// Earlier parts of the run: number of the first event after the part, share of pages in the
+    /// sample, pages that a sampled page stands for.
     pub earlier: Vec<(usize, f64, f64)>,
     /// Average share of pages in use that were mapped, 0 to 1: with less local memory, not all
     /// touches were seen.

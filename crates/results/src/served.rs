@@ -71,7 +71,7 @@ pub struct Results {
     pub connection_count: u64,
     /// Connections that were closed at once because too many were open.
     pub turned_away_count: u64,
-    /// Requests that are no command of the server.
+    /// Requests that name no command of the server.
     pub refused_count: u64,
     /// Connections that were closed because the client violated the protocol.
     pub violation_count: u64,

@@ -54,8 +54,8 @@ pub struct Steady {
     pub slowdown: Slowdowns,
     /// Slowdown by size of flows, over independent runs, in the order of the `bins` of the figures.
     pub bins: Vec<Slowdowns>,
-    /// Growth of the bytes of unfinished flows in the measured span, over the bytes of flows that
-    /// start in it; about 0 if the network carries the load.
+    /// Growth of unfinished bytes in the measured span, over the bytes of flows that start in it;
+    /// about 0 if the network carries the load.
     pub growth: Estimate,
 }
 
