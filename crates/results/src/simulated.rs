@@ -20,19 +20,20 @@ pub struct Figures {
     pub utilisation: f64,
     /// The link that was sending for the largest share of the time.
     pub busiest: Busiest,
-    /// Packets dropped where they were to leave a host.
+    /// Packets dropped where they were to leave a host, summed over independent runs.
     pub dropped_at_hosts: u64,
-    /// Packets dropped at switches.
+    /// Packets dropped at switches, summed over independent runs.
     pub dropped_at_switches: u64,
     /// The link before which the most bytes waited.
     pub deepest: Deepest,
     /// Data packets sent over those needed, a ratio.
     pub inflation: f64,
-    /// Packets that arrived, of data and of control.
+    /// Packets that arrived, of data and of control, summed over independent runs.
     pub delivered_packets: u64,
-    /// Events that the simulator handled.
+    /// Events that the simulator handled, summed over independent runs.
     pub event_count: u64,
-    /// Time from the start of the first flow to the end of the last, in picoseconds.
+    /// Time from the start of the first flow to the end of the last, in picoseconds; the longest of
+    /// independent runs.
     pub end_ps: u64,
     /// Span of time in which measured flows start; missing if all flows are measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -43,7 +43,7 @@ pub struct Params {
     pub allows_writes: bool,
     /// Longest time that the target may take to drop a peer, in nanoseconds.
     pub patience_ns: u64,
-    /// Process ids of the target; empty if it is not on this machine or they were not given.
+    /// Process ids of the target; empty if none is known on this machine.
     pub processes: Vec<u32>,
 }
 

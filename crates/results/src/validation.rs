@@ -34,10 +34,11 @@ pub struct Validation {
     /// Largest relative difference of fetches and bytes moved between emulated and real runs that
     /// still agree, a share.
     pub counts_within: f64,
-    /// Why nothing may be concluded, and there are no figures; missing if the validation is valid.
+    /// Why nothing may be concluded, and there are no figures but perhaps the profile; missing if
+    /// the validation is valid.
     pub invalid: Option<String>,
-    /// Fetch times that plain emulated runs follow: those of a real run made for this, or of a
-    /// given profile; missing if invalid.
+    /// Fetch times that plain emulated runs follow: of a real run made for this, or of a given
+    /// profile; missing if invalid before the measurement.
     pub profile: Option<FetchTimes>,
     /// Time of native runs, in seconds; missing if invalid.
     pub native_seconds: Option<Estimate>,
