@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 pub struct Estimate {
     /// Median of the runs.
     pub median: f64,
-    /// Interval that holds the true median; missing if there are too few runs for one.
+    /// Interval that holds the true median; missing if there are too few runs, or too few flows for
+    /// a percentile.
     pub interval: Option<Interval>,
     /// Number of runs that the median is of; 0 if the median was computed and not measured.
     pub count: u64,

@@ -60,8 +60,8 @@ pub struct Ports {
     /// The ports with the fullest queues: those of switches first, then those of hosts, each with
     /// the fullest first.
     pub ports: Vec<Port>,
-    /// Time from the start of the first column to the end of the run, in picoseconds; missing if
-    /// the columns reach the end.
+    /// Time from the start of the first column to the end of the run, in picoseconds, rounded up;
+    /// missing if the columns reach the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_ps: Option<u64>,
     /// Packets dropped at all ports of the network, by column of time.
