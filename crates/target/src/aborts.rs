@@ -1,18 +1,17 @@
 //! Aborts of commands of I/O queues (Base 5.1.1): every shard looks for the command.
 //!
 //! Invariants:
-//! - An Abort is answered once every shard has looked, and not before: what one of them says later
-//!   could be taken for an answer to the next.
-//! - It is answered once.
+//! - An Abort is answered once, after the reports of all shards: a late report could otherwise be
+//!   taken for one about the next Abort.
 
-/// Aborts at once (ACL).
+/// Aborts of an admin queue that may be outstanding (ACL).
 const MOST: usize = 4;
 
 /// See the module's description; `S` names an Abort for its answer.
 #[derive(Debug)]
 pub(crate) struct Aborts<S> {
     all: Vec<Abort<S>>,
-    /// How many there have been.
+    /// Aborts that have ever begun.
     count: u64,
 }
 
@@ -20,9 +19,9 @@ pub(crate) struct Aborts<S> {
 struct Abort<S> {
     serial: u64,
     slot: S,
-    /// Shards that have not looked.
+    /// Shards that have not reported.
     left: u16,
-    /// One has ended the command.
+    /// Whether a shard has ended the command.
     was: bool,
 }
 
@@ -33,7 +32,8 @@ impl<S> Default for Aborts<S> {
 }
 
 impl<S> Aborts<S> {
-    /// One more, for which so many shards look; its number, if there may be one more.
+    /// Begins an Abort on which `shards` shards report. Returns its number, or `None` if [`MOST`]
+    /// are outstanding.
     pub(crate) fn begin(&mut self, slot: S, shards: u16) -> Option<u64> {
         if self.all.len() >= MOST {
             return None;
@@ -43,8 +43,8 @@ impl<S> Aborts<S> {
         Some(self.count)
     }
 
-    /// A shard has looked for a command, and ended it or not; once all have, the Abort and whether
-    /// the command was ended.
+    /// Records a shard's report on Abort `serial`: `was` says whether it ended the command. After
+    /// the last report returns the Abort and whether any shard ended the command.
     pub(crate) fn looked(&mut self, serial: u64, was: bool) -> Option<(S, bool)> {
         let place = self.all.iter().position(|own| own.serial == serial)?;
         let own = &mut self.all[place];
@@ -56,7 +56,7 @@ impl<S> Aborts<S> {
         Some((slot, was))
     }
 
-    /// None is answered any more.
+    /// Drops all Aborts unanswered, and returns their slots.
     pub(crate) fn forget(&mut self) -> impl Iterator<Item = S> {
         self.all.drain(..).map(|own| own.slot)
     }

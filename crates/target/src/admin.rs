@@ -1,4 +1,5 @@
-//! The admin queue of a controller: what the controller does not do by itself.
+//! The admin queue of a controller: commands that need more than the controller (Abort, reset of
+//! other controllers, shutdown).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,13 +16,13 @@ use super::subsystem::Namespace;
 
 /// See the module's description.
 pub(crate) struct Admin {
-    /// Its number.
+    /// The controller's CNTLID.
     pub(crate) controller: u16,
-    /// Those whose devices are to be flushed before the host is told that all is over.
+    /// Namespaces still to be flushed before the shutdown is complete.
     flushes: VecDeque<Arc<Namespace>>,
-    /// The one that is.
+    /// The namespace that is being flushed.
     flushing: Option<Arc<Namespace>>,
-    /// One of them has failed.
+    /// Whether a flush of this shutdown has failed.
     has_failed: bool,
     aborts: Aborts<Slot>,
     resets: Resets,
@@ -39,13 +40,13 @@ impl Admin {
         }
     }
 
-    /// A shard has looked for a command, and ended it or not; once all have, the Abort and whether
-    /// the command was ended.
+    /// Records a shard's report on Abort `serial`: `was` says whether it ended the command. After
+    /// the last report returns the Abort and whether any shard ended the command.
     pub(crate) fn aborted(&mut self, serial: u64, was: bool) -> Option<(Slot, bool)> {
         self.aborts.looked(serial, was)
     }
 
-    /// Does a command; how many jobs that has begun.
+    /// Executes an admin command. Returns how many jobs it has begun.
     pub(crate) fn command(
         &mut self,
         slot: Slot,
@@ -95,7 +96,7 @@ impl Admin {
         0
     }
 
-    // The host has lost its way to another controller.
+    // Ends controller `of`, to which the host has lost its connections (Cross-Controller Reset).
     fn reset_other(
         &mut self,
         slot: Slot,
@@ -112,7 +113,7 @@ impl Admin {
         self.feed(queue, out, site);
     }
 
-    /// Answers what has waited for other controllers to come to rest.
+    /// Completes resets of other controllers that have come to rest or have waited too long.
     pub(crate) fn feed(&mut self, queue: &mut Queue, out: &mut Vec<u8>, site: &mut Site<'_>) {
         let Some(control) = site.control.as_deref_mut() else { return };
         while let Some((slot, status)) = self.resets.next(control, site.now_ns) {
@@ -124,7 +125,7 @@ impl Admin {
         }
     }
 
-    /// Until when it waits for other controllers, if it does.
+    /// When the first waiting reset of another controller times out; `None` if none waits.
     pub(crate) fn waits_until_ns(&self) -> Option<u64> {
         self.resets.until_ns()
     }
@@ -143,6 +144,8 @@ impl Admin {
         self.flush_next(slot, queue, out, site)
     }
 
+    // Flushes the namespaces in turn. Returns 1 while a flush runs in the background; otherwise
+    // completes the shutdown.
     fn flush_next(
         &mut self,
         slot: Slot,
@@ -173,7 +176,7 @@ impl Admin {
         0
     }
 
-    /// A job has ended.
+    /// Takes the end of a flush and begins the next one. Returns how many jobs that has begun.
     pub(crate) fn ended(
         &mut self,
         slot: Slot,
@@ -186,6 +189,7 @@ impl Admin {
         self.flush_next(slot, queue, out, site)
     }
 
+    // Notes the outcome of a flush, and reports a device that has lost data.
     fn flushed(&mut self, result: Result<(), Failure>, site: &mut Site<'_>) {
         let namespace = self.flushing.take();
         if result.is_err() {
@@ -195,7 +199,7 @@ impl Admin {
     }
 }
 
-/// Whether a command of an I/O queue is the one that ends it.
+/// Whether a command is Disconnect, which ends the I/O queue that carries it.
 pub(crate) fn is_disconnect(submission: &Submission) -> bool {
     submission.command == Command::Fabrics(Fabrics::Disconnect)
         && submission.direction == Direction::None

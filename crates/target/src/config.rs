@@ -1,11 +1,11 @@
-//! What a target is made with.
+//! The configuration of a target.
 
 use std::net::SocketAddr;
 
 use measure::{Bytes, Duration};
 use scsi::iscsi::Chap;
 
-/// Bounds on what hosts may ask for; every one is told them.
+/// Bounds on what hosts may request; each host learns those that its protocol reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Data in a command capsule: a multiple of 16, 8192 at most.
@@ -29,27 +29,27 @@ pub struct Limits {
     pub resets: u8,
     /// Connections at a time, on each shard, and on the control thread.
     pub connections: u32,
-    /// Memory for data that is on its way, on each shard, beyond what each association has for
-    /// itself.
+    /// Memory for data in transit, on each shard, that associations have in common beyond their
+    /// shares.
     pub data: Bytes,
-    /// Memory for data that is on its way that each association (an NVMe controller, an iSCSI
-    /// session) may always use on each shard: at least one transfer. Who uses none gets memory for
-    /// one command however large that is.
+    /// Memory for data in transit that each association (an NVMe controller, an iSCSI session) may
+    /// always use on each shard: at least one transfer. An association that uses none gets memory
+    /// for one command of any size.
     pub share: Bytes,
-    /// A peer that moves less than 64 KiB in this time of what it owes (data that it was asked for,
-    /// or reading what it is sent) is let go.
+    /// A peer that moves less than 64 KiB in this time of what it owes (data that the target
+    /// requested, or reading what the target sends) is disconnected.
     pub stall: Duration,
-    /// How long a connection may take to say what it is for.
+    /// How long a connection may take until its Connect or the end of its login.
     pub handshake: Duration,
-    /// Connections at a time that have not said what they are for: the oldest ends for the next.
+    /// Connections at a time without a Connect or a finished login: the oldest ends for the next.
     pub handshakes: u32,
-    /// How long an initiator waits for the answer after it has not proved who it is.
+    /// How long the answer to a failed CHAP authentication is delayed.
     pub wrong_secret: Duration,
     /// How long commands may take to end when the target stops.
     pub drain: Duration,
 }
 
-/// FFF0h and above mean something else (Base 6.3).
+/// The highest CNTLID; FFF0h and above are reserved for other meanings (Base 6.3).
 pub const CONTROLLER_ID_MAX: u16 = 0xffef;
 
 /// Shards of a target at most.
@@ -62,16 +62,16 @@ pub struct TargetConfig {
     pub nvme: Vec<SocketAddr>,
     /// Where iSCSI initiators connect.
     pub iscsi: Vec<SocketAddr>,
-    /// What initiators prove before they hear which targets there are, if anything.
+    /// CHAP secrets for discovery sessions; `None` if they need no authentication.
     pub discovery_chap: Option<Chap>,
-    /// Threads, each with I/O queues and sessions of its own: 1 to 64. One more takes connections
-    /// in and has the admin queues.
+    /// Threads, each with I/O queues and sessions of its own: 1 to 64. One more, the control
+    /// thread, accepts connections and serves the admin queues.
     pub shards: u16,
-    /// How long a shard looks for the next request before it sleeps, where that has paid.
+    /// How long a shard polls for the next request before it sleeps, while polling has paid.
     pub busy_poll: Duration,
-    /// Answers of so many bytes and more at once are sent without copying them; none if `None`.
+    /// From how many bytes on a send is zero copy; `None` copies all.
     pub zero_copy: Option<Bytes>,
-    /// Counters say where the time of commands goes: `traced` and what follows it.
+    /// Whether the target measures the stages of commands: [`super::Counters`] from `traced` on.
     pub traces: bool,
     /// Bounds.
     pub limits: Limits,
@@ -117,7 +117,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Bytes that a command may move.
+    /// Bytes that one command may transfer (MDTS).
     #[must_use]
     pub const fn transfer_bytes(&self) -> u32 {
         4096 << self.transfer_shift

@@ -1,13 +1,13 @@
-//! One connection: bytes from and to its socket, and what they are about.
+//! One connection: the bytes from and to its socket, and the protocol end that they belong to.
 //!
 //! ```text
 //! received ─► drive ─► End ─► out ─► flush ─► sent
 //! ```
 //!
 //! Invariants:
-//! - One receive and one send are under way at most; a connection is freed when neither is, and no
-//!   job of it.
-//! - It reads no further while it has much to send, or while it ends.
+//! - One receive and one send are under way at most; a connection is freed when neither is and all
+//!   its jobs have ended.
+//! - It reads no further while it has [`held::OUT_BYTES`] to send, or while it ends.
 
 mod aborts;
 mod held;
@@ -32,7 +32,7 @@ use super::room::Room;
 use super::site::{Order, Owner, Site, Tag};
 use super::witness::{Event, Happening, Why};
 
-/// Whose words are spoken on a connection.
+/// The protocol end of a connection.
 #[expect(clippy::large_enum_variant, reason = "each connection is boxed already")]
 pub(crate) enum End {
     Nvme(NvmeEnd),
@@ -42,14 +42,14 @@ pub(crate) enum End {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Open,
-    /// No more is read; it is closed when everything has been answered and sent.
+    /// Nothing more is read; the socket is closed when everything has been answered and sent.
     Draining,
-    /// It is closed when what is there has been sent and the peer has closed, or at this time.
+    /// The socket is closed once `out` has been sent and the peer has closed, or at `until_ns`.
     Terminating {
         until_ns: u64,
         has_shut: bool,
     },
-    /// Nothing more passes.
+    /// The socket is shut: nothing more is sent or received.
     Closed,
 }
 
@@ -63,20 +63,20 @@ pub(crate) struct Connection {
     /// When something was last received.
     heard_ns: u64,
     state: State,
-    /// Bytes received: those between the two places have not been read.
+    /// Bytes received, and the range of them (start, end) that has not been parsed.
     input: Vec<u8>,
     unread: [usize; 2],
-    /// Bytes to send, and memory that is not in use for that.
+    /// Bytes to send, and empty buffers for the next.
     out: Vec<u8>,
     spares: Vec<Vec<u8>>,
-    /// Bytes that are being sent, if any are.
+    /// How many bytes the send under way has; `None` if there is none.
     sending: Option<usize>,
-    /// What has been sent in place and is still in the kernel's use, its bytes, and whether
-    /// anything ever was.
+    /// Zero-copy sends whose memory the kernel still uses, their bytes, and whether there ever
+    /// was one.
     lent: u32,
     lent_bytes: usize,
     lends: bool,
-    /// Whose memory it uses, and how much of that is what it has to send.
+    /// Whose memory the connection uses, that holder's account, and the unsent bytes charged to it.
     holder: Holder,
     pub(crate) account: Account,
     weight: usize,
@@ -85,19 +85,20 @@ pub(crate) struct Connection {
     room: Room,
     /// Jobs that have not ended.
     pub(crate) jobs: u32,
-    /// It waits to be moved to another shard.
+    /// The connection waits to be moved to another shard.
     is_placed: bool,
-    /// Its shard knows that something of it waits for memory or for others.
+    /// The shard has listed the connection as waiting for memory or for other commands.
     is_listed: bool,
-    /// What is there cannot be read before something else has happened.
+    /// The rest of the input cannot be parsed before another event wakes the connection.
     is_barred: bool,
 }
 
-/// Memory for sending that is kept when it is empty.
+/// Capacity that an empty send buffer keeps, in bytes.
 const OUT_KEPT_BYTES: usize = 1 << 20;
-/// Pieces of it.
+/// Empty send buffers that a connection keeps.
 const SPARES_MAX: usize = 4;
-/// How long a peer may take to close after it was told why (TCP 3.6.1; Linux waits as long).
+/// How long a peer may take to close after the PDU that terminates the connection (TCP 3.6.1;
+/// Linux waits as long).
 const TERMINATION_NS: u64 = 5_000_000_000;
 
 impl Connection {
@@ -131,7 +132,7 @@ impl Connection {
         }
     }
 
-    /// Takes what the socket has brought, or its end.
+    /// Takes a completed receive; closes the connection at an error or the end of the stream.
     pub(crate) fn received(&mut self, bytes: Vec<u8>, result: std::io::Result<u32>) {
         self.is_receiving = false;
         self.input = bytes;
@@ -145,7 +146,7 @@ impl Connection {
         }
     }
 
-    /// What was sent is gone, or its memory is free again.
+    /// Takes a completed send, or the notice that a zero-copy send's memory is free again.
     pub(crate) fn sent(&mut self, completed: Completed) {
         let Completed { result, held, has_more, is_notice, .. } = completed;
         if is_notice {
@@ -173,7 +174,7 @@ impl Connection {
         }
     }
 
-    /// Reads what there is to read, as far as it can be answered.
+    /// Parses received bytes until they end, too much waits to be sent, or the end has to wait.
     pub(crate) fn drive(&mut self, site: &mut Site<'_>) {
         self.heard_ns = site.now_ns;
         self.is_barred = false;
@@ -189,7 +190,7 @@ impl Connection {
             match next {
                 Next::More => {}
                 Next::Wait => {
-                    // It is another connection's turn, which will wake this one.
+                    // Another connection has to act first; it will wake this one.
                     self.is_barred = !rest.is_empty();
                     break;
                 }
@@ -200,6 +201,7 @@ impl Connection {
         self.input = input;
     }
 
+    // Does what the protocol end wants of its connection.
     fn follow(&mut self, next: Next, site: &mut Site<'_>) {
         match next {
             Next::More | Next::Wait => {}
@@ -221,7 +223,7 @@ impl Connection {
         }
     }
 
-    /// On which shard it lives from now on; the one where it is unless it waits to be moved.
+    /// The shard to which the connection belongs; `here` unless it waits to be moved.
     pub(crate) const fn home(&self, here: u16) -> u16 {
         match &self.end {
             End::Nvme(end) => end.home(here),
@@ -229,17 +231,17 @@ impl Connection {
         }
     }
 
-    /// It stays on the shard where it now is.
+    /// Ends the wait to be moved: the connection is on its home shard.
     pub(crate) const fn settle(&mut self) {
         self.is_placed = false;
     }
 
-    /// Whether nothing of it is under way with the kernel or a backend, so that it can be moved.
+    /// Whether the connection waits to be moved and nothing of it is with the kernel or a backend.
     pub(crate) const fn is_movable(&self) -> bool {
         self.is_placed && self.is_idle()
     }
 
-    /// It has come to the shard where it lives, and begins there.
+    /// Begins on the home shard: an iSCSI connection enters its session.
     pub(crate) fn enter(&mut self, site: &mut Site<'_>) {
         if let End::Iscsi(end) = &mut self.end {
             let next = end.enter(&mut self.out, site);
@@ -247,7 +249,7 @@ impl Connection {
         }
     }
 
-    /// A job of this connection has ended.
+    /// Hands an ended job to the command that it is of.
     pub(crate) fn ended(&mut self, ended: Ended<Tag>, site: &mut Site<'_>) {
         self.jobs -= 1;
         let last = self.last_word();
@@ -260,8 +262,7 @@ impl Connection {
         self.follow(next, site);
     }
 
-    // Where what is to be sent ends: nothing follows the PDU that says why the connection ends
-    // (TCP 3.6.2.9).
+    // Where `out` has to end: nothing follows the PDU that terminates the connection (TCP 3.6.2.9).
     const fn last_word(&self) -> usize {
         match self.state {
             State::Terminating { .. } => self.out.len(),
@@ -269,7 +270,7 @@ impl Connection {
         }
     }
 
-    /// A change of this connection is kept, or has failed.
+    /// Hands the outcome of a stored change of reservations to the command that made it.
     pub(crate) fn kept(&mut self, owner: Owner, kept: Kept, site: &mut Site<'_>) {
         self.jobs -= 1;
         let last = self.last_word();
@@ -288,7 +289,7 @@ impl Connection {
         self.follow(next, site);
     }
 
-    /// Tells the host of the admin queue that something has happened.
+    /// Completes an Asynchronous Event Request of the admin queue.
     pub(crate) fn event(&mut self, slot: Slot, result: u64) {
         let last = self.last_word();
         if let End::Nvme(end) = &mut self.end {
@@ -297,14 +298,14 @@ impl Connection {
         self.out.truncate(last);
     }
 
-    /// Tries again what waits for memory or for others, unless there is much to send already.
+    /// Tries again commands that wait for memory or for other commands, unless `out` is full.
     pub(crate) fn feed(&mut self, site: &mut Site<'_>) {
         if self.state == State::Open && self.is_full() {
             return;
         }
         let is_heard = matches!(self.state, State::Open | State::Draining);
         let (jobs, next) = match &mut self.end {
-            // Nobody would hear of it: what waits is never begun.
+            // No answer could be sent: waiting commands are never begun.
             End::Nvme(_) if !is_heard => return,
             End::Nvme(end) => end.feed(&mut self.out, site),
             End::Iscsi(end) => end.wake(&mut self.out, site),
@@ -313,13 +314,13 @@ impl Connection {
         self.follow(next, site);
     }
 
-    /// It has something to say that has not come from its own input, or its turn has come.
+    /// Continues after an event of another connection: waiting commands first, then input.
     pub(crate) fn wake(&mut self, site: &mut Site<'_>) {
         self.feed(site);
         self.drive(site);
     }
 
-    // Whether something waits for memory or for others.
+    // Whether a command waits for memory or for other commands.
     fn is_starving(&self) -> bool {
         match &self.end {
             End::Nvme(end) => end.is_starving(),
@@ -327,21 +328,22 @@ impl Connection {
         }
     }
 
-    /// Whether something waits for memory or for others of which its shard does not yet know.
+    /// Whether a command waits for memory or others and the shard has not listed the connection
+    /// yet.
     pub(crate) fn begins_to_starve(&mut self) -> bool {
         let is_new = !self.is_listed && self.is_starving();
         self.is_listed |= is_new;
         is_new
     }
 
-    /// Whether something still waits; if not, its shard forgets that it did.
+    /// Whether a command still waits; if none does, the shard's list no longer has the connection.
     pub(crate) fn still_starves(&mut self) -> bool {
         self.is_listed = self.is_starving();
         self.is_listed
     }
 
-    /// Lets the kernel have what is to be sent and room for what may come, and closes the socket
-    /// when it is time. From `zero_copy` bytes on they are sent in place.
+    /// Submits the send of `out` and the next receive, and closes the socket when its state says
+    /// so. From `zero_copy` bytes on the send is zero copy.
     pub(crate) fn flush(
         &mut self,
         tokens: [u64; 2],
@@ -375,7 +377,7 @@ impl Connection {
             _ => {}
         }
         let reads = match self.state {
-            // What came is to be read first.
+            // Bytes that have come are parsed first.
             State::Open => self.unread[0] == self.unread[1] && !self.is_placed,
             State::Terminating { .. } => true,
             State::Draining | State::Closed => false,
@@ -388,26 +390,26 @@ impl Connection {
         }
     }
 
-    /// Nothing more passes: what is under way ends by itself.
+    /// Shuts the socket; sends, receives and jobs under way end by themselves.
     pub(crate) fn close(&mut self) {
         if self.state != State::Closed {
             self.state = State::Closed;
             self.socket.shut();
-            // A peer that is silent would keep what it was lent for as long as TCP waits for it.
+            // A silent peer would hold zero-copy memory for as long as TCP retransmits.
             if self.lends {
                 self.socket.abort();
             }
         }
     }
 
-    /// Ends when everything has been answered.
+    /// Stops reading; the connection ends when everything has been answered.
     pub(crate) fn drain(&mut self) {
         if matches!(self.state, State::Open) {
             self.state = State::Draining;
         }
     }
 
-    /// The target goes: its peer is told, and it ends when everything has been answered.
+    /// Ends because the target stops: announces it to an initiator, then drains.
     pub(crate) fn retire(&mut self, site: &mut Site<'_>) {
         if let End::Iscsi(end) = &mut self.end {
             end.announce_end(&mut self.out, site);
@@ -415,29 +417,29 @@ impl Connection {
         self.drain();
     }
 
-    /// Whether it can be freed.
+    /// Whether the connection can be freed: closed, with nothing under way.
     pub(crate) fn is_over(&self) -> bool {
         self.state == State::Closed && self.is_idle()
     }
 
-    // Nothing of it is with the kernel or a backend.
+    // Whether nothing of the connection is with the kernel or a backend.
     const fn is_idle(&self) -> bool {
         let has_sent = self.sending.is_none() && self.lent == 0;
         has_sent && !self.is_receiving && self.jobs == 0
     }
 
-    /// Whether bytes wait that may now be read.
+    /// Whether received bytes wait that may now be parsed.
     pub(crate) fn can_go_on(&self) -> bool {
         let is_able = self.state == State::Open && !self.is_placed && !self.is_full();
         is_able && !self.is_barred && self.unread[0] < self.unread[1]
     }
 
-    /// Something about it that an operator is to know.
+    /// An event about this connection for the operator.
     pub(crate) fn note(&self, what: Happening, why: Why) -> Event {
         Event { what, why, peer: self.peer, host: self.host().cloned() }
     }
 
-    /// Whose it is, if its peer has said so.
+    /// The name of the host or initiator; `None` before it has named itself.
     pub(crate) const fn host(&self) -> Option<&Arc<str>> {
         match &self.end {
             End::Nvme(end) => end.host(),
@@ -445,7 +447,7 @@ impl Connection {
         }
     }
 
-    /// Whether it is the admin queue of a controller, or of a session.
+    /// Whether the connection carries a controller's admin queue or is part of an iSCSI session.
     pub(crate) const fn is_logged_in(&self) -> bool {
         match &self.end {
             End::Nvme(end) => matches!(end.role, Role::Admin(_)),
@@ -453,7 +455,7 @@ impl Connection {
         }
     }
 
-    /// Whether it has not said what it is for.
+    /// Whether the connection has not finished Connect or login.
     pub(crate) const fn is_new(&self) -> bool {
         match &self.end {
             End::Nvme(end) => matches!(end.role, Role::New),
@@ -461,7 +463,7 @@ impl Connection {
         }
     }
 
-    /// The controller whose I/O queue it carries.
+    /// The controller whose I/O queue the connection carries, if it carries one.
     pub(crate) const fn controller(&self) -> Option<u16> {
         match &self.end {
             End::Nvme(NvmeEnd { role: Role::Io(session), .. }) => Some(session.controller),
@@ -469,14 +471,14 @@ impl Connection {
         }
     }
 
-    /// Namespaces have been replaced.
+    /// Looks up the host's namespaces again, after namespaces were replaced.
     pub(crate) fn refresh(&mut self) {
         if let End::Nvme(NvmeEnd { role: Role::Io(session), .. }) = &mut self.end {
             session.refresh();
         }
     }
 
-    /// Gives back memory that commands hold to a shard.
+    /// Frees the memory of all commands into the shard's pool.
     pub(crate) fn release(&mut self, shard: u16, pool: &mut Pool) {
         if let End::Nvme(NvmeEnd { role: Role::Io(session), .. }) = &mut self.end {
             session.release(shard, pool);

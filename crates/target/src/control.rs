@@ -1,9 +1,9 @@
 //! The controllers of a target, all on its control thread.
 //!
 //! Invariants:
-//! - A controller is there as long as the connection of its admin queue.
+//! - A controller exists as long as the connection of its admin queue.
 //! - A queue of a controller is on one connection.
-//! - A host is connected when nothing that it sent by the association before is under way.
+//! - A host is connected once nothing of its previous association is under way.
 
 mod look;
 mod reset;
@@ -31,21 +31,21 @@ pub(crate) struct Association {
     /// `None` for a discovery controller.
     pub(crate) subsystem: Option<Arc<Subsystem>>,
     host: Host,
-    /// Its namespaces as its host sees them: views stay while it is there.
+    /// Namespaces as the host sees them; this reference keeps the host's views alive.
     seen: Seen,
     /// Its admin connection on the control thread.
     pub(crate) connection: u32,
-    /// How that came in.
+    /// The portal and address of the admin connection.
     entrance: Entrance,
     queues: BTreeSet<u16>,
-    /// Those of them that a reset has ended and that are not over.
+    /// Queues that a reset has ended but that have not finished.
     leaving: BTreeSet<u16>,
-    /// It ends: its host has been silent for too long, or has given it up.
+    /// The controller is ending: its keep-alive time has passed, or its host has reset it.
     is_ending: bool,
 }
 
 impl Association {
-    // How long it will be there doing nothing, if it is.
+    // When an idle association ends by itself, in milliseconds; `None` if it is not idle.
     fn idle_until_ms(&self) -> Option<u64> {
         match (&self.subsystem, self.controller.expires_ms()) {
             (None, expires_ms) => Some(expires_ms.unwrap_or(0)),
@@ -54,21 +54,22 @@ impl Association {
         }
     }
 
-    // When its host will have been silent for too long, unless it ends already.
+    // When the keep-alive time passes; `None` without one or if the controller is already ending.
     fn expires_ms(&self) -> Option<u64> {
         self.controller.expires_ms().filter(|_| !self.is_ending)
     }
 
-    /// Its namespaces may be others than before.
+    /// Looks up the host's namespaces again.
     fn look_again(&mut self) {
         self.seen = self.subsystem.as_ref().map(|subsystem| subsystem.seen_by(&self.host));
     }
 
-    /// Its namespaces as its host sees them.
+    /// The namespaces that the host sees.
     pub(crate) fn namespaces(&self) -> &[Arc<Namespace>] {
         self.seen.as_deref().unwrap_or_default()
     }
 
+    // The subsystem and host; `None` for a discovery controller.
     fn owner(&self) -> Option<Owner> {
         let subsystem = self.subsystem.clone()?;
         Some(Owner { subsystem, host: self.host.clone() })
@@ -92,18 +93,19 @@ pub(crate) enum Connected {
 pub(crate) struct Control {
     limits: Limits,
     subsystems: Vec<Arc<Subsystem>>,
-    /// More than one have access states.
+    /// Where hosts connect; with more than one, namespaces have ANA states.
     portals: Arc<[Arc<Portal>]>,
     associations: BTreeMap<u16, Association>,
-    /// Queues of associations that are over.
+    /// Unfinished queues of associations that have ended.
     remains: Remains,
     /// Counts changes of what can be discovered, from 1.
     generation: u64,
     last_id: u16,
-    /// Drawn for this target, and what was drawn from it.
+    /// The seed of the last controller; the first one is random.
     seed: u64,
+    /// Admin connections of controllers that have ended to make room.
     evicted: Vec<u32>,
-    /// When views are looked at next; 0 while there are none.
+    /// When leases of views are checked next; 0 while there are none.
     views_ms: u64,
     /// Connections that wait for a queue to end.
     entering: Vec<u32>,
@@ -113,9 +115,9 @@ pub(crate) struct Control {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) status: Status,
-    /// Which field is meant, as the result of the command says.
+    /// The invalid field, as the command's result encodes it.
     pub(crate) field: u32,
-    /// It holds until a queue has ended.
+    /// Whether the host may succeed once a queue has ended.
     pub(crate) passes: bool,
 }
 
@@ -127,30 +129,30 @@ impl Refusal {
     }
 }
 
-/// Milliseconds that a discovery controller is there without a keep-alive if its host has asked for
-/// no timer: as long as that of Linux is.
+/// Keep-alive time of a discovery controller whose host sets none, in milliseconds: that of Linux.
 const DISCOVERY_KEEP_ALIVE_MS: u32 = 120_000;
-/// CQT: how long what a device has of a lost host may take to end, as far as hosts are told. A new
-/// association of the host waits for it however long it takes, as does a reset.
+/// CQT as reported to hosts: how long commands of a lost host may take to end. A new association of
+/// the host waits for them however long they take, as does a reset.
 const QUIESCE_MS: u16 = 2_000;
-/// From one seed of a controller to the next (Knuth's MMIX): none comes again.
+/// Multiplier and increment from one controller's seed to the next (Knuth's MMIX): none repeats.
 const SEED_STEP: (u64, u64) = (6_364_136_223_846_793_005, 1_442_695_040_888_963_407);
-/// Any controller, at this subsystem's choice.
+/// CNTLID of a Connect that lets the subsystem choose the controller.
 const ANY: u16 = 0xffff;
 
-// Where the fields are that can be wrong: in the data (bit 16), or in the entry.
+// Offsets of fields that can be invalid: in Connect's data (bit 16 set), or in its SQE.
 const IN_CONTROLLER_ID: u32 = 1 << 16 | 16;
 const IN_SUBSYSTEM: u32 = 1 << 16 | 256;
 const IN_HOST: u32 = 1 << 16 | 512;
 const IN_QUEUE: u32 = 42;
 
-/// A queue that another connection has.
+/// Refusal of a queue that another connection carries.
 const QUEUE_TAKEN: Refusal =
     Refusal { passes: true, ..Refusal::new(Status::SEQUENCE_ERROR.do_not_retry(), IN_QUEUE) };
-/// What the host sent before is still under way.
+/// Refusal while commands of the host's previous association are under way.
 const NOT_OVER: Refusal = Refusal { passes: true, ..Refusal::BUSY };
 const OTHER_HOST: Refusal = Refusal::new(Status::CONNECT_INVALID_HOST.do_not_retry(), IN_HOST);
 
+// Refusal of a Connect with an invalid field.
 const fn invalid(field: u32) -> Refusal {
     Refusal::new(Status::CONNECT_INVALID_PARAMETERS.do_not_retry(), field)
 }
@@ -180,7 +182,8 @@ impl Control {
         }
     }
 
-    /// Serves these from now on; admin connections of controllers that lose theirs.
+    /// Replaces the subsystems. Returns the admin connections of controllers whose subsystem is
+    /// gone.
     pub(crate) fn serve(&mut self, subsystems: Vec<Arc<Subsystem>>) -> Vec<u32> {
         self.subsystems = subsystems;
         self.generation += 1;
@@ -189,8 +192,8 @@ impl Control {
         self.associations.values().filter(is_lost).map(|one| one.connection).collect()
     }
 
-    /// Notes that something has happened to a subsystem, or to discovery; which admin connections
-    /// are to be told what.
+    /// Records notices about a subsystem, or about discovery if `None`. Returns the event
+    /// completions to send: admin connection, slot and result.
     pub(crate) fn notify(
         &mut self,
         subsystem: Option<&Arc<Subsystem>>,
@@ -207,7 +210,7 @@ impl Control {
         events
     }
 
-    /// Namespaces are reached otherwise from this portal: which admin connections are told.
+    /// Records a changed ANA state of a portal. Returns the event completions to send.
     pub(crate) fn reached(&mut self, portal: u16) -> Vec<(u32, (Slot, u64))> {
         let here = self
             .associations
@@ -235,6 +238,7 @@ impl Control {
         }
     }
 
+    // Makes a controller for an admin queue. Returns its CNTLID.
     fn connect_admin(
         &mut self,
         request: &ConnectRequest,
@@ -252,7 +256,7 @@ impl Control {
         if subsystem.as_ref().is_some_and(|subsystem| !subsystem.admits(&data.host)) {
             return Err(OTHER_HOST);
         }
-        // Controllers are made for whoever asks: none can be asked for by its number.
+        // Controllers are dynamic: a host cannot choose one by number.
         if data.controller_id != ANY {
             return Err(invalid(IN_CONTROLLER_ID));
         }
@@ -269,7 +273,7 @@ impl Control {
         if seen.as_ref().zip(subsystem.as_ref()).is_some_and(|(seen, of)| of.has_more_than(seen)) {
             return Err(Refusal::BUSY);
         }
-        // Who discovers and promises no sign of life is not waited for without end.
+        // A discovery controller without a keep-alive time does not live for ever.
         let keep_alive_ms = match (&subsystem, request.keep_alive_ms) {
             (None, 0) => DISCOVERY_KEEP_ALIVE_MS,
             (_, wanted) => wanted,
@@ -292,8 +296,8 @@ impl Control {
         Ok(id)
     }
 
-    // A host has a bounded number of controllers. When there are as many as may be, the discovery
-    // controller ends that would end first, or else one without keep-alive and I/O queues.
+    // Makes room for another controller of a host. At the limit, the discovery controller that
+    // would expire first ends, or else one without keep-alive and I/O queues.
     fn make_room(&mut self, host: &Nqn) -> Result<(), Refusal> {
         let [first, last] = self.limits.controller_ids;
         let most = usize::from(self.limits.controllers).min(usize::from(last - first) + 1);
@@ -308,11 +312,12 @@ impl Control {
         Ok(())
     }
 
-    /// Admin connections of controllers that have ended to make room for others, each once.
+    /// Takes the admin connections of controllers that have ended to make room for others.
     pub(crate) fn take_evicted(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.evicted)
     }
 
+    // Adds an I/O queue to its controller.
     fn connect_io(&mut self, request: &ConnectRequest) -> Result<Connected, Refusal> {
         let data = &request.data;
         let io_queues = self.limits.io_queues;
@@ -342,7 +347,7 @@ impl Control {
         Ok(Connected::Io { controller: data.controller_id, subsystem })
     }
 
-    // The one after the last, so that an old one is not soon another's.
+    // The next free CNTLID after the last one, so that numbers are reused late.
     fn next_id(&mut self) -> u16 {
         let [first, last] = self.limits.controller_ids;
         loop {
@@ -353,6 +358,7 @@ impl Control {
         }
     }
 
+    // The configuration of a new controller.
     fn config(
         &self,
         id: u16,
@@ -391,11 +397,12 @@ impl Control {
         u32::from(self.portals.len() > 1)
     }
 
+    /// The association of this CNTLID; `None` if there is none.
     pub(crate) fn get(&mut self, id: u16) -> Option<&mut Association> {
         self.associations.get_mut(&id)
     }
 
-    /// A controller, and what it needs to see of the target to answer its host.
+    /// A controller and its view of the target; `None` if there is no such controller.
     pub(crate) fn with_view(&mut self, id: u16) -> Option<(&mut Controller, Look<'_>)> {
         let ana_group = self.ana_group();
         let association = self.associations.get_mut(&id)?;
@@ -434,12 +441,12 @@ impl Control {
         }
     }
 
-    /// Has this connection woken when a queue has ended.
+    /// Registers a connection to be woken when a queue has ended.
     pub(crate) fn wait_for_queue(&mut self, connection: u32) {
         self.entering.push(connection);
     }
 
-    /// Removes a queue of a controller; answers the connections that have waited for that.
+    /// Removes a queue of a controller. Returns the connections that wait for a queue to end.
     pub(crate) fn end_queue(&mut self, id: u16, queue: u16) -> Vec<u32> {
         if let Some(association) = self.associations.get_mut(&id) {
             association.queues.remove(&queue);
@@ -449,14 +456,14 @@ impl Control {
         self.take_waiting()
     }
 
-    /// Takes the connections that wait for a queue or controller to end; one that waits twice is
-    /// there twice.
+    /// Takes the connections that wait for a queue or controller to end; a connection that waits
+    /// twice appears twice.
     pub(crate) fn take_waiting(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.entering)
     }
 
-    /// Takes the controllers whose keep-alive time has passed (Base 3.9), each once, because their
-    /// commands may take a while to end. Also ends leases whose time is over.
+    /// Marks controllers whose keep-alive time has passed (Base 3.9) as ending, and returns each of
+    /// them once. Also ends leases whose time is over.
     pub(crate) fn take_expired(&mut self, now_ms: u64) -> Vec<u16> {
         if now_ms >= self.views_ms {
             let next = self.subsystems.iter().filter_map(|one| one.look_at_views(now_ms)).min();
@@ -471,20 +478,21 @@ impl Control {
         .collect()
     }
 
-    /// When the first of them will have been, or leases are to be looked at.
+    /// When the next controller or the next check of leases is due, in milliseconds.
     pub(crate) fn expires_ms(&self) -> Option<u64> {
         let views = (self.views_ms > 0).then_some(self.views_ms);
         self.associations.values().filter_map(Association::expires_ms).chain(views).min()
     }
 }
 
+// A random number.
 fn drawn() -> u64 {
     let mut bytes = [0; 8];
     sys::random::fill(&mut bytes);
     u64::from_le_bytes(bytes)
 }
 
-// SN: alike for all controllers of a subsystem, as long as it has its name.
+// The serial number (SN): the same for all controllers of a subsystem, made of its NQN.
 fn serial(nqn: &Nqn) -> String {
     format!("{:016X}", workload::fnv64_text(nqn.as_str()))
 }

@@ -1,25 +1,25 @@
-//! What a connection's peer owes the target: data that it was asked for, and reading what it is
-//! sent. Whoever owes holds memory, so a peer that does neither for long is let go.
+//! What a connection's peer owes the target: data that the target requested, and reading what the
+//! target sends. Both hold memory, so a peer without progress is disconnected.
 //!
 //! Invariants:
-//! - A due is over when nothing is owed any more, or begins again when enough has moved.
+//! - A due ends when nothing is owed, and begins again when [`PROGRESS_BYTES`] have moved.
 
-/// Bytes that begin a due again: a peer that moves fewer in its time is as good as silent.
+/// Progress that restarts a due; a peer that moves less in its time counts as silent.
 pub(crate) const PROGRESS_BYTES: u64 = 64 << 10;
 
-/// Since when something is owed, and how many bytes of it had moved then.
+/// Since when something is owed, and how many bytes had moved then.
 #[derive(Debug, Clone, Copy)]
 struct Due {
     since_ns: u64,
     moved: Option<u64>,
 }
 
-/// Which of them has not been met in time.
+/// Which due has passed its deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Late {
-    /// Data that was asked for has not come.
+    /// Requested data has not come.
     Data,
-    /// What is sent is not taken.
+    /// The peer does not read what is sent.
     Reading,
 }
 
@@ -31,7 +31,8 @@ pub(crate) struct Dues {
 }
 
 impl Dues {
-    /// Data is owed, of which `came` bytes have come since the connection began; or none is.
+    /// Updates the due for data: `came` bytes have come since the connection began; `None` if no
+    /// data is owed.
     pub(crate) const fn data(&mut self, came: Option<u64>, now_ns: u64) {
         self.data = match (came, self.data) {
             (None, _) => None,
@@ -40,7 +41,7 @@ impl Dues {
         };
     }
 
-    /// Something is being sent, or nothing is.
+    /// Begins the due for reading if a send is under way (`is_owed`), and ends it if none is.
     pub(crate) const fn reading(&mut self, is_owed: bool, now_ns: u64) {
         match (is_owed, self.reading) {
             (false, _) => self.reading = None,
@@ -49,13 +50,13 @@ impl Dues {
         }
     }
 
-    /// A send has ended: its peer reads.
+    /// Ends the due for reading: a send has completed.
     pub(crate) const fn has_read(&mut self) {
         self.reading = None;
     }
 
-    /// When the first is due, if each has `patience_ns`; whether a peer reads is looked at twice in
-    /// that time.
+    /// When the first due needs a look if each has `patience_ns`; reading is checked twice in that
+    /// time. `u64::MAX` without dues.
     pub(crate) const fn deadline_ns(&self, patience_ns: u64) -> u64 {
         let mut first = u64::MAX;
         if let Some(due) = self.data {
@@ -68,7 +69,8 @@ impl Dues {
         first
     }
 
-    /// What is late now. `acknowledged` says how many bytes the peer's system has ever taken.
+    /// The due that is late now. `acknowledged` returns how many bytes the peer's TCP has ever
+    /// acknowledged.
     pub(crate) fn late(
         &mut self,
         patience_ns: u64,
@@ -90,7 +92,7 @@ impl Dues {
 }
 
 impl Due {
-    // So many bytes begin it again.
+    // How many bytes must have moved for the due to begin again.
     const fn moved_to(self) -> u64 {
         match self.moved {
             Some(moved) => moved.saturating_add(PROGRESS_BYTES),

@@ -1,13 +1,13 @@
-//! A command under way, from its memory to what became of it, whatever protocol it came by.
+//! A command of either protocol under way, from its memory to its outcome.
 //!
 //! ```text
 //! memory ─► (data of the host) ─► range ─► request, request ... ─► Finding
 //! ```
 //!
 //! Invariants:
-//! - It has its range until its last request has ended.
-//! - It waits for memory with none: what comes unasked has all of it at once, and what is asked for
-//!   has all or nothing. So nobody waits for what others hold who wait themselves.
+//! - A command holds its range until its last request has ended.
+//! - A command that waits for memory holds none: unsolicited data gets its memory at once,
+//!   solicited data all or nothing. So no two commands wait for each other's memory.
 
 mod steps;
 
@@ -23,11 +23,12 @@ use super::stripes::{Hold, Range};
 use super::subsystem::Namespace;
 use super::work::{Act, Finding, Work};
 
-/// Memory that a command has.
+/// The memory of a command.
 struct Memory {
-    /// Whose it is.
+    /// The account that is charged.
     account: Account,
-    /// For its own data, and for what is read besides, with how many bytes each is to have.
+    /// Blocks for the command's own data and for what is read besides, and the bytes that each
+    /// needs.
     own: Option<Block>,
     scratch: Option<Block>,
     own_bytes: usize,
@@ -40,31 +41,32 @@ pub(crate) struct Execution {
     pub(crate) taken_ns: u64,
     memory: Memory,
     work: Option<Work>,
-    /// Devices that are asked for the same before its own, and whether one is.
+    /// Further devices that get the same request before the command's own, and whether the current
+    /// request is at one of them.
     others: Vec<Arc<dyn Backend>>,
     is_elsewhere: bool,
-    /// Requests that have ended.
+    /// How many requests to the command's own device have ended.
     stage: u64,
     range: Range,
 }
 
-/// How far it has come.
+/// Whether an execution goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Progress {
     /// A request is under way.
     Working,
-    /// It has ended so.
+    /// All requests have ended, with this outcome.
     Ended(Finding),
 }
 
 impl Memory {
-    // Whether all of it is there.
+    // Whether both blocks are as large as the command needs.
     fn is_there(&self) -> bool {
         let has = |block: &Option<Block>, bytes| block.as_ref().map_or(0, |one| one.len()) >= bytes;
         has(&self.own, self.own_bytes) && has(&self.scratch, self.scratch_bytes)
     }
 
-    // In the stead of a block that is too short, with what has come of the data.
+    // Replaces the own block by a larger one, and copies the data that has come.
     fn replace(&mut self, mut own: Block, pool: &mut Pool) {
         if let Some(first) = self.own.take() {
             own[..first.len()].copy_from_slice(&first);
@@ -73,13 +75,14 @@ impl Memory {
         self.own = Some(own);
     }
 
+    // Bytes of scratch memory still to be lent.
     fn scratch_wanted(&self) -> usize {
         if self.scratch.is_some() { 0 } else { self.scratch_bytes }
     }
 }
 
 impl Execution {
-    /// With nothing to do yet, taken at that time, with the memory of an account.
+    /// An execution without work, of a command taken at `taken_ns`, that charges `account`.
     pub(crate) fn new(namespace: Arc<Namespace>, account: Account, taken_ns: u64) -> Self {
         let (own, scratch) = (None, None);
         let memory = Memory { account, own, scratch, own_bytes: 0, scratch_bytes: 0 };
@@ -88,47 +91,47 @@ impl Execution {
         Self { namespace, taken_ns, memory, work, others, is_elsewhere, stage, range }
     }
 
-    /// This is to be done, with so many bytes of data.
+    /// Sets the work, with `own_bytes` bytes of data of the command.
     pub(crate) fn set_work(&mut self, work: Work, own_bytes: usize) {
         self.memory.own_bytes = own_bytes;
         self.memory.scratch_bytes = work.scratch_bytes(own_bytes);
         self.work = Some(work);
     }
 
-    /// So many bytes of data come, or are to be made, of which it is said later what they are for.
+    /// Sets the bytes of the command's own data before its work is known.
     pub(crate) const fn set_own_bytes(&mut self, bytes: usize) {
         self.memory.own_bytes = bytes;
     }
 
-    /// These devices are asked for the same first.
+    /// Sets further devices, which get the same request first (Flush of all namespaces).
     pub(crate) fn set_others(&mut self, others: Vec<Arc<dyn Backend>>) {
         self.others = others;
     }
 
-    /// What is to be done, if that is known.
+    /// The work; `None` until it is known.
     pub(crate) const fn work(&self) -> Option<&Work> {
         self.work.as_ref()
     }
 
-    /// Bytes of its data.
+    /// Bytes of the command's own data.
     pub(crate) const fn own_bytes(&self) -> usize {
         self.memory.own_bytes
     }
 
-    /// Its data, when it has memory for it.
+    /// The command's own data; empty without memory for all of it.
     pub(crate) fn own(&self) -> &[u8] {
         let own = self.memory.own.as_deref().and_then(|own| own.get(..self.memory.own_bytes));
         own.unwrap_or_default()
     }
 
-    /// As [`Execution::own`], to be changed.
+    /// As [`Execution::own`], mutable.
     pub(crate) fn own_mut(&mut self) -> &mut [u8] {
         let bytes = self.memory.own_bytes;
         let own = self.memory.own.as_deref_mut().and_then(|own| own.get_mut(..bytes));
         own.unwrap_or_default()
     }
 
-    /// Data has come.
+    /// Copies received data to `offset` of the command's own data.
     pub(crate) fn put(&mut self, offset: usize, bytes: &[u8]) {
         let length = self.memory.own.as_ref().map_or(0, |own| own.len().min(self.memory.own_bytes));
         let end = length.min(offset.saturating_add(bytes.len()));
@@ -138,8 +141,8 @@ impl Execution {
         }
     }
 
-    /// Gets memory for `first` bytes of its data, which come unasked, and all other memory if these
-    /// are all.
+    /// Takes memory for the `first` bytes of data, which come unsolicited, even beyond the
+    /// account's limit; and scratch memory too if these are all bytes.
     pub(crate) fn fill_anyway(&mut self, first: usize, pool: &mut Pool) {
         let memory = &mut self.memory;
         if memory.own.is_none() && first > 0 {
@@ -151,7 +154,7 @@ impl Execution {
         }
     }
 
-    /// Gets all memory that it takes, or none beyond what it has; whether it is there.
+    /// Takes all memory that the command needs, or none. Returns whether the command has all of it.
     pub(crate) fn fill(&mut self, pool: &mut Pool) -> bool {
         let memory = &mut self.memory;
         if memory.is_there() {
@@ -176,7 +179,8 @@ impl Execution {
         true
     }
 
-    /// Takes a range, or waits for it from now on; whether it has it. Asked again, it tries again.
+    /// Takes a range or begins to wait for it; a second call tries again. Returns whether the
+    /// command holds it, or needs none.
     pub(crate) fn takes(&mut self, hold: Option<Hold>) -> bool {
         let hold = match (self.range, hold) {
             (Range::Waits(hold), _) | (Range::None, Some(hold)) => hold,
@@ -186,16 +190,17 @@ impl Execution {
         matches!(self.range, Range::Has(_))
     }
 
-    /// Another command goes on with the range that this one has.
+    /// Takes the range out, for another command to hold.
     pub(crate) const fn pass_range(&mut self) -> Range {
         std::mem::replace(&mut self.range, Range::None)
     }
 
-    /// See [`Execution::pass_range`].
+    /// Sets the range that another command has held; see [`Execution::pass_range`].
     pub(crate) const fn set_range(&mut self, range: Range) {
         self.range = range;
     }
 
+    // The next request, or the outcome.
     fn next(&mut self) -> Act {
         let Some(work) = &self.work else { return Act::End(Finding::Done) };
         let Memory { own, scratch, own_bytes, .. } = &mut self.memory;
@@ -204,7 +209,8 @@ impl Execution {
         work.next(self.stage, own.unwrap_or_default(), scratch)
     }
 
-    /// A request has ended; what became of all if that is over with it.
+    /// Takes back the memory of a request that has ended. Fails with the outcome if the request has
+    /// failed.
     pub(crate) fn take<T>(&mut self, ended: Ended<T>) -> Result<(), Finding> {
         if let Some(block) = ended.block {
             match self.memory.own {
@@ -217,7 +223,7 @@ impl Execution {
         ended.result.map_err(|failure| Finding::Failed(failure, operation))
     }
 
-    /// What is to be counted of it.
+    /// What the ledger counts of the command.
     pub(crate) fn answered(self, has_failed: bool, was_begun: bool) -> Answered {
         let (kind, bytes) = self.work.as_ref().map_or((Kind::Other, 0), Work::counted);
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
@@ -225,7 +231,7 @@ impl Execution {
         Answered { namespace, kind, bytes, has_failed, taken_ns, was_begun }
     }
 
-    /// Gives back what it has; whether somebody waits for its range.
+    /// Frees the memory and the range. Returns whether a command waits for a range.
     pub(crate) fn leave(&mut self, pool: &mut Pool) -> bool {
         let blocks = [self.memory.own.take(), self.memory.scratch.take()];
         blocks.into_iter().flatten().for_each(|block| pool.give(self.memory.account, block));

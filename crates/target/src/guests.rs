@@ -1,16 +1,16 @@
-//! How many associations there may be, whatever their protocol, and which makes room for another:
-//! hosts that do I/O are not kept out by others that do none.
+//! The bound on associations of either protocol, and which one makes room for another: hosts
+//! without I/O do not keep out hosts with I/O.
 
-/// One that is there, named by `K`.
+/// An existing association, named by `K`.
 pub(crate) struct Guest<K> {
     pub(crate) key: K,
-    /// It is of the host that another is wanted for.
+    /// Whether it belongs to the host of the new association.
     pub(crate) is_of_host: bool,
-    /// It does nothing, and ends by itself the sooner the lower this is.
+    /// Set if the association is idle; the lowest value makes room first.
     pub(crate) idle: Option<u64>,
 }
 
-/// How many there may be.
+/// How many associations there may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Guests {
     /// In all, above 0.
@@ -19,12 +19,13 @@ pub(crate) struct Guests {
     pub(crate) most_of_one: usize,
 }
 
-/// There is no room, and none makes any.
+/// There is no room, and no idle association to make any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Full;
 
 impl Guests {
-    /// Whether one more may come; one that has to end first, if one has to.
+    /// Admits one more association. Returns the key of the one that has to end for it, if any has
+    /// to.
     pub(crate) fn admit<K>(self, all: impl Iterator<Item = Guest<K>>) -> Result<Option<K>, Full> {
         let (mut count, mut own) = (0, 0);
         let mut first: Option<(u64, K)> = None;

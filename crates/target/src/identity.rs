@@ -1,13 +1,13 @@
-//! What a medium is known by: drawn once, and kept where the medium is.
+//! The identity of a medium: random, and stored with the medium.
 //!
-//! A file has its identity in an extended attribute, which goes with it wherever it is renamed to,
-//! and which says which file it belongs to (by inode and time of birth), so that a copy does not
-//! pass for the original. A block device has it in a directory for that, under the name that its
-//! hardware gives itself. A name is no identity: two machines may give the same.
+//! A file has its identity in an extended attribute, which survives renames and names the file it
+//! belongs to (by inode and time of birth), so that a copy does not pass for the original. A block
+//! device has it in a file of a state directory, named after its hardware's name. A name is no
+//! identity: two machines may use the same.
 //!
 //! Invariants:
-//! - Two media that are both there never have one identity.
-//! - What is not kept is drawn anew: hosts then see another disk, never a wrong one.
+//! - Two media that exist at a time never have one identity.
+//! - An identity that is not stored is drawn anew: hosts then see another disk, never a wrong one.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};
@@ -23,16 +23,16 @@ pub struct Identity([u8; 16]);
 /// An identity, and whether it outlives this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Known {
-    /// See above.
+    /// The identity.
     pub identity: Identity,
-    /// Whether it is kept.
+    /// Whether it is stored.
     pub is_kept: bool,
 }
 
 /// Why a medium has no identity.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
-    /// It has that of another.
+    /// The medium has the identity of another file.
     #[error(
         "{} has the identity of the file that it was copied from; --new-identity makes it a disk \
          of its own, and nguid and uuid in a .toml say which disk it is instead",
@@ -42,19 +42,19 @@ pub enum IdentityError {
         /// The copy.
         path: PathBuf,
     },
-    /// What was kept says nothing.
+    /// The stored identity cannot be parsed.
     #[error(
         "{} has a damaged identity; --new-identity draws another, as which hosts do not know it",
         path.display()
     )]
     Damaged {
-        /// What it was kept with, or in.
+        /// The medium, or the file that stores its identity.
         path: PathBuf,
     },
-    /// What was kept cannot be read, or nothing can be kept.
+    /// The stored identity cannot be read, or a new one cannot be stored.
     #[error("keep the identity of a disk in {}: {source}", path.display())]
     Keep {
-        /// Where.
+        /// The medium, or the file that stores its identity.
         path: PathBuf,
         /// The operating system's answer.
         source: io::Error,
@@ -62,11 +62,11 @@ pub enum IdentityError {
 }
 
 const ATTRIBUTE: &str = "user.afar.identity";
-/// The first word of what is kept: its version.
+/// The first word of a stored identity: the version of its format.
 const VERSION: &str = "1";
 
 impl Identity {
-    /// One that nobody has had before.
+    /// A new random identity.
     #[must_use]
     pub fn drawn() -> Self {
         let mut bytes = [0; 16];
@@ -74,19 +74,19 @@ impl Identity {
         Self(bytes)
     }
 
-    /// The one that was drawn as this.
+    /// The identity with these 128 bits.
     #[must_use]
     pub const fn of(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
 
-    /// NGUID of a namespace on it.
+    /// NGUID of a namespace on the medium.
     #[must_use]
     pub const fn nguid(&self) -> [u8; 16] {
         self.0
     }
 
-    /// UUID of a namespace on it (RFC 9562, version 4: random).
+    /// UUID of a namespace on the medium (RFC 9562, version 4: random).
     #[must_use]
     pub const fn uuid(&self) -> [u8; 16] {
         let mut bytes = self.0;
@@ -95,11 +95,12 @@ impl Identity {
         bytes
     }
 
-    /// That of a file or block device, which nobody else may be asking for: what is kept with it
-    /// or in the directory `state`, or one that is drawn and kept there, as it is if `is_new`.
+    /// The identity of a file or block device, which no other process may be opening: the one
+    /// stored with it or in the directory `state`; or a new one, stored there, if none is or
+    /// `is_new`.
     ///
     /// # Errors
-    /// When what is kept belongs to another file, is damaged, or cannot be read.
+    /// When the stored identity belongs to another file, is damaged, or cannot be read or written.
     pub fn of_medium(
         path: &Path,
         state: Option<&Path>,
@@ -118,11 +119,13 @@ impl Identity {
         }
     }
 
+    // The stored form: version, identity in hexadecimal, inode and time of birth.
     fn write(&self, mark: FileMark) -> String {
         let number = u128::from_be_bytes(self.0);
         format!("{VERSION} {number:032x} {} {}\n", mark.inode, mark.born_ns)
     }
 
+    // Parses the stored form; `None` if it is damaged.
     fn read(text: &[u8]) -> Option<(Self, FileMark)> {
         let text = std::str::from_utf8(text).ok()?;
         let words: Vec<_> = text.strip_suffix('\n')?.split(' ').collect();
@@ -133,7 +136,8 @@ impl Identity {
     }
 }
 
-// What a file has with it, or has from now on; `None` if it cannot have anything.
+// The identity in a file's extended attribute, set if missing or `is_new`; `None` if the file
+// cannot have one.
 fn with_file(
     path: &Path,
     file: &File,
@@ -167,6 +171,7 @@ fn with_file(
     }
 }
 
+// The stored identity, if it belongs to the file with this mark.
 fn belonging(path: &Path, text: &[u8], mark: FileMark) -> Result<Identity, IdentityError> {
     match Identity::read(text) {
         Some((identity, of)) if of == mark => Ok(identity),
@@ -175,8 +180,8 @@ fn belonging(path: &Path, text: &[u8], mark: FileMark) -> Result<Identity, Ident
     }
 }
 
-// What its hardware says, or else where it is and how large, so that another in its place is known
-// to be another.
+// The hardware's name of a block device, or else its path and size, so that a replaced device is
+// recognised.
 fn device_name(path: &Path) -> io::Result<String> {
     if let Some(name) = sys::disk::hardware_name(path) {
         return Ok(format!("device-{name}"));
@@ -185,6 +190,8 @@ fn device_name(path: &Path) -> io::Result<String> {
     Ok(format!("device-{}-{bytes}", fs::canonicalize(path)?.display()))
 }
 
+// The identity stored in the state directory under `name`, new if missing or `is_new`; without a
+// directory a new one that is not stored.
 fn kept_in(state: Option<&Path>, name: &str, is_new: bool) -> Result<Known, IdentityError> {
     let Some(state) = state else {
         return Ok(Known { identity: Identity::drawn(), is_kept: false });
@@ -205,7 +212,7 @@ fn kept_in(state: Option<&Path>, name: &str, is_new: bool) -> Result<Known, Iden
         Err(source) => return Err(failed(source)),
     }
     let identity = Identity::drawn();
-    // All of it is there or nothing whenever the power fails.
+    // The rename is atomic: after a power failure the file is whole or absent.
     let beside = path.with_extension("identity.new");
     let write = || {
         let mut file = File::create(&beside)?;

@@ -1,4 +1,4 @@
-//! Reading where the device answers at once, straight into what is sent.
+//! Reads of devices that answer at once, straight into the send buffer.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use super::site::Site;
 use super::subsystem::Namespace;
 use super::work::{Finding, Work};
 
-/// What can be written to while a command is done.
+/// The queue and the send buffer that a command writes to.
 pub(crate) struct Wire<'a> {
     pub(super) queue: &'a mut Queue,
     pub(super) out: &'a mut Vec<u8>,
 }
 
-/// Appends what is there to `out`, and counts the command; what becomes of it, for which nothing
-/// was appended if it failed.
+/// Reads from the device into `out` and counts the command. Returns the outcome; on a failure
+/// nothing is appended.
 pub(super) fn append(
     namespace: &Arc<Namespace>,
     work: &Work,
@@ -48,7 +48,7 @@ pub(super) fn append(
     result.map_or_else(|failure| Finding::Failed(failure, request.operation), |()| Finding::Done)
 }
 
-/// Reads over NVMe/TCP where the device answers at once.
+/// Executes an NVMe/TCP Read on a device that answers at once.
 pub(super) fn read_at_once(
     slot: Slot,
     namespace: &Arc<Namespace>,

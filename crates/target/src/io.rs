@@ -38,14 +38,14 @@ const ALL_NAMESPACES: u32 = u32::MAX;
 struct Pending {
     execution: Execution,
     plan: Plan,
-    /// What [`super::reserved::Reserved::epoch`] was when it came.
+    /// The value of [`super::reserved::Reserved::epoch`] when the command came.
     epoch: u64,
-    /// It is one of two that are done together.
+    /// Set if the command is one of two fused commands.
     pair: Option<Pair>,
 }
 
 impl Pending {
-    // Its host sends its data when it is asked to.
+    // Whether the host sends the command's data at an R2T.
     const fn is_asked_for(&self) -> bool {
         matches!(self.plan.data, Data::Transport { .. }) && !self.plan.answers
     }
@@ -53,15 +53,15 @@ impl Pending {
 
 /// See the module's description.
 pub(crate) struct IoSession {
-    /// Whose queue it is, and which.
+    /// The controller, and the number of its queue.
     pub(crate) controller: u16,
     pub(crate) queue: u16,
-    /// For which host.
+    /// The host that has connected the queue.
     host: Host,
     subsystem: Arc<Subsystem>,
     portal: Arc<Portal>,
     namespaces: Arc<[Arc<Namespace>]>,
-    /// By slot, as far as there have been commands.
+    /// Commands under way, by slot.
     pending: Vec<Option<Pending>>,
     waiting: Waiting<Slot>,
     awaited: Awaited,
@@ -69,7 +69,7 @@ pub(crate) struct IoSession {
 }
 
 impl IoSession {
-    /// Of a queue that has been connected so.
+    /// The session of an I/O queue that this Connect has made.
     pub(crate) fn new(
         controller: u16,
         request: &ConnectRequest,
@@ -91,17 +91,17 @@ impl IoSession {
         }
     }
 
-    /// Its host has ended the queue.
+    /// Whether the host has ended the queue by Disconnect.
     pub(crate) const fn has_left(&self) -> bool {
         self.has_left
     }
 
-    /// Namespaces have been replaced.
+    /// Looks up the host's namespaces again, after namespaces were replaced.
     pub(crate) fn refresh(&mut self) {
         self.namespaces = self.subsystem.seen_by(&self.host);
     }
 
-    /// Takes a command; how many jobs that has begun.
+    /// Takes a command. Returns how many jobs it has begun.
     pub(crate) fn command(
         &mut self,
         slot: Slot,
@@ -148,7 +148,7 @@ impl IoSession {
         }
     }
 
-    // A command is under way from now on.
+    // Adds a command to those under way.
     fn admit(
         &mut self,
         slot: Slot,
@@ -173,7 +173,7 @@ impl IoSession {
         self.pending[place] = Some(pending);
     }
 
-    // Begins a command, unless others that came before are to be asked for their data first.
+    // Begins a command, unless earlier commands still wait for their R2T.
     fn come_in(&mut self, slot: Slot, wire: &mut Wire<'_>, site: &mut Site<'_>) -> u32 {
         let place = self.pending.get(usize::from(slot.number()));
         let Some(Some(pending)) = place else { return 0 };
@@ -184,7 +184,7 @@ impl IoSession {
         self.begin(slot, wire, site)
     }
 
-    // Counts a command that cannot be done, for its namespace if it has one.
+    // Counts a refused command, for its namespace if it has one.
     fn refuse(&self, submission: &Submission, site: &mut Site<'_>) {
         add(&site.books.counters.failures, 1);
         let kind = match submission.command {
@@ -200,7 +200,7 @@ impl IoSession {
         }
     }
 
-    // What it is about, and what that takes.
+    // Checks a command. Returns its namespace and its plan.
     fn prepare(&self, submission: &Submission) -> Result<(Arc<Namespace>, Plan), Status> {
         let Command::Io(io) = submission.command else {
             return Err(Status::INVALID_OPCODE.do_not_retry());
@@ -218,19 +218,19 @@ impl IoSession {
         }
         let mut plan = Plan { all, ..plan(io, submission.data, geometry)? };
         if is_first {
-            // What is compared is going to be written.
+            // A fused Compare is followed by a Write to the same blocks.
             (plan.is_fused, plan.access) = (true, Access::Write);
         }
         self.check(namespace, &plan)?;
         Ok((Arc::clone(namespace), plan))
     }
 
-    // Whether it can be done from here, and reservations let this host do it, also with what is
-    // flushed beside it.
+    // Checks the portal's ANA state and the reservations of all namespaces that the command
+    // affects.
     fn check(&self, namespace: &Namespace, plan: &Plan) -> Result<(), Status> {
         self.portal.check()?;
         if namespace.is_private && plan.reserves.is_some() {
-            // RESCAP says that there is none.
+            // RESCAP reports that private namespaces have no reservations.
             return Err(Status::INVALID_FIELD.do_not_retry());
         }
         let admits = |one: &Namespace| one.reserved.admits(&self.host.id, plan.access);
@@ -242,7 +242,7 @@ impl IoSession {
         }
     }
 
-    // Finds memory for a command, and asks for its data or begins its work.
+    // Takes memory for a command, and requests its data (R2T) or begins its work.
     fn begin(&mut self, slot: Slot, wire: &mut Wire<'_>, site: &mut Site<'_>) -> u32 {
         let Some(Some(pending)) = self.pending.get_mut(usize::from(slot.number())) else {
             return 0;
@@ -256,7 +256,7 @@ impl IoSession {
         }
         let comes = matches!(pending.plan.data, Data::InCapsule { .. });
         if comes {
-            // It is coming already, and the queue bounds how much.
+            // In-capsule data is already coming, and the queue depth bounds it.
             pending.execution.fill_anyway(bytes, site.pool);
         } else if !pending.execution.fill(site.pool) {
             self.waiting.starving.push_back(slot);
@@ -274,7 +274,7 @@ impl IoSession {
         self.start(slot, wire, site)
     }
 
-    /// Data of a command has come.
+    /// Stores received data of a command.
     pub(crate) fn data(&mut self, slot: Slot, offset: u32, bytes: &[u8]) {
         self.waiting.solicited.moved(bytes.len());
         let place = self.pending.get_mut(usize::from(slot.number()));
@@ -283,7 +283,8 @@ impl IoSession {
         }
     }
 
-    /// All data of a command has come.
+    /// Starts a command whose data is complete, or fails it if a digest was wrong (`is_intact`),
+    /// and requests data of others. Returns how many jobs that has begun.
     pub(crate) fn all_data(
         &mut self,
         slot: Slot,
@@ -307,7 +308,7 @@ impl IoSession {
         jobs + self.ask_on(&mut wire, site)
     }
 
-    // Everything is there that the command needs.
+    // Starts a command whose memory and data are there. Returns how many jobs that has begun.
     fn start(&mut self, slot: Slot, wire: &mut Wire<'_>, site: &mut Site<'_>) -> u32 {
         let slot = match self.pair_up(slot) {
             Paired::Begins(slot) => slot,
@@ -328,12 +329,12 @@ impl IoSession {
                 return 0;
             }
         }
-        // Somebody else may have reserved it while data was on its way.
+        // Another host may have reserved the namespace while data was in transit.
         let (reserves, fences) = (plan.reserves, plan.fences);
         let may = match reserves {
             Some(io) if execution.namespace.reserved.keeps(io) => return self.keep(slot, site),
             Some(_) => self.reserve(slot).map(|()| true),
-            // It has waited for what others were writing.
+            // It has already reserved, and has waited for others' writes.
             None if fences => Ok(true),
             None => self.may_begin(slot).map(|()| false),
         };
@@ -351,6 +352,7 @@ impl IoSession {
         }
     }
 
+    // Checks reservations once more before the work begins; a Flush of all gets its other devices.
     fn may_begin(&mut self, slot: Slot) -> Result<(), Status> {
         let others = self.namespaces.iter().skip(1);
         let others = others.map(|namespace| Arc::clone(&namespace.backend));
@@ -362,7 +364,8 @@ impl IoSession {
         }
         let place = self.pending.get(usize::from(slot.number()));
         let Some(Some(Pending { execution, plan, epoch, .. })) = place else { return Ok(()) };
-        // Nor does it once its host was preempted, should that have registered again since.
+        // A write from before its host was preempted is refused even if the host has registered
+        // again.
         if plan.access == Access::Write
             && execution.namespace.reserved.has_ceased(&self.host.id, *epoch)
         {
@@ -371,7 +374,7 @@ impl IoSession {
         self.check(&execution.namespace, plan)
     }
 
-    // The next request of a command, and the next after one that ends at once.
+    // Submits the next request of a command, or ends it. Returns how many jobs that has begun.
     fn step(&mut self, slot: Slot, wire: &mut Wire<'_>, site: &mut Site<'_>) -> u32 {
         let place = self.pending.get_mut(usize::from(slot.number()));
         let Some(Some(pending)) = place else { return 0 };
@@ -381,7 +384,7 @@ impl IoSession {
         }
     }
 
-    // All that was asked of the device has ended so.
+    // Ends a command whose requests have ended; a fused Compare that succeeds starts its Write.
     fn found(
         &mut self,
         slot: Slot,
@@ -398,7 +401,7 @@ impl IoSession {
         0
     }
 
-    /// A job has ended; how many it has been followed by.
+    /// Takes an ended job of a command and continues. Returns how many jobs that has begun.
     pub(crate) fn ended(
         &mut self,
         slot: Slot,
@@ -419,7 +422,7 @@ impl IoSession {
         }
     }
 
-    // Ends a command.
+    // Sends the answer of a command, frees what it holds, and counts it.
     fn answer(&mut self, slot: Slot, status: Status, wire: &mut Wire<'_>, site: &mut Site<'_>) {
         let place = self.pending.get_mut(usize::from(slot.number()));
         let Some(mut pending) = place.and_then(Option::take) else { return };
@@ -437,11 +440,11 @@ impl IoSession {
         }
     }
 
-    /// Gives back memory that commands hold to a shard, and no longer counts them.
+    /// Drops all commands: frees their memory into the shard's pool and counts them out of flight.
     pub(crate) fn release(&mut self, shard: u16, pool: &mut Pool) {
         for mut pending in self.pending.drain(..).flatten() {
             pending.execution.namespace.meter.shard(shard).end();
-            // Commands whose work has begun have ended before their connection goes.
+            // A connection is freed only after its jobs have ended, so no device uses this memory.
             pending.execution.leave(pool);
         }
     }

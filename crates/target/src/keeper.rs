@@ -1,5 +1,5 @@
-//! A thread that waits for a medium in place of a shard: a change of reservations that are kept is
-//! answered when it is on the medium, and nobody else waits for that.
+//! A thread that writes changes of stored reservations: their commands are answered once the change
+//! is on the medium, and no shard waits for it.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use nvme::Status;
 use scsi::Step;
 use sys::world::{Sender, Thread, World, channel};
 
-/// A change that is to be made.
+/// A change of reservations to make and store.
 pub(crate) type Change = Box<dyn FnOnce() -> Kept + Send>;
 
-/// What has come of it.
+/// The outcome of a change.
 pub(crate) enum Kept {
     /// For an NVMe host.
     Nvme(Result<(), Status>),
@@ -20,15 +20,15 @@ pub(crate) enum Kept {
 
 type Work = Box<dyn FnOnce() + Send>;
 
-/// A way to the thread, which ends with the last of them.
+/// A handle of the thread, which ends with the last handle.
 #[derive(Clone)]
 pub(crate) struct Keeper(Sender<Work>);
 
 impl Keeper {
-    /// Starts it.
+    /// Starts the thread.
     ///
     /// # Errors
-    /// When the system has no thread for it.
+    /// When the system cannot start a thread.
     pub(crate) fn start(world: &Arc<dyn World>) -> sys::Result<(Self, Thread)> {
         let (sender, works) = channel::<Work>()?;
         let own = Arc::clone(world);
@@ -41,9 +41,9 @@ impl Keeper {
         Ok((Self(sender), thread))
     }
 
-    /// Makes a change there, and hands on what has come of it.
+    /// Makes a change on the thread, and calls `then` there with the outcome.
     pub(crate) fn make(&self, change: Change, then: impl FnOnce(Kept) + Send + 'static) {
-        // A thread that has failed makes no change wait for ever.
+        // If the thread has failed, the caller makes the change itself.
         if let Err(work) = self.0.send(Box::new(move || then(change()))) {
             work();
         }

@@ -1,5 +1,5 @@
-//! Commands that a shard has answered in one wake-up, counted together at its end: one look at the
-//! clock serves them all, and what has taken no second wake-up has taken time, too.
+//! Commands that a shard has answered in one wake-up, counted together at its end: one reading of
+//! the clock serves all, and commands answered in the wake-up that took them have a latency, too.
 
 use std::sync::Arc;
 
@@ -13,23 +13,23 @@ use super::subsystem::Namespace;
 pub(crate) struct Answered {
     pub(crate) namespace: Arc<Namespace>,
     pub(crate) kind: Kind,
-    /// Of data that was read or written.
+    /// Bytes of data that were read or written.
     pub(crate) bytes: u32,
     pub(crate) has_failed: bool,
     pub(crate) taken_ns: u64,
-    /// It is one of those in flight.
+    /// Whether the command was counted as in flight.
     pub(crate) was_begun: bool,
 }
 
 /// See the module's description.
 #[derive(Default)]
 pub(crate) struct Ledger {
-    /// Each with whose it was.
+    /// Answered commands, each with its account.
     answered: Vec<(Account, Answered)>,
 }
 
 impl Ledger {
-    /// Notes a command of an account.
+    /// Records an answered command of an account.
     pub(crate) fn note(&mut self, account: Account, answered: Answered) {
         self.answered.push((account, answered));
     }
@@ -38,7 +38,8 @@ impl Ledger {
         self.answered.is_empty()
     }
 
-    /// Counts what was noted, at the time that it now is, for the shard with these counters.
+    /// Adds the recorded commands to the counters of the shard, the namespaces and the accounts,
+    /// with `now_ns` as the time of their answers.
     pub(crate) fn count(&mut self, shard: u16, counters: &Counters, pool: &mut Pool, now_ns: u64) {
         for (account, one) in self.answered.drain(..) {
             pool.note(account, if one.has_failed { 0 } else { one.bytes });

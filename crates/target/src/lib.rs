@@ -9,60 +9,60 @@
 //!
 //! Shards share nothing that they would have to wait for. A connection, its commands and their
 //! memory belong to one shard, and shards tell one another by mail. New I/O queues and sessions go
-//! to the shard that has the fewest. The control thread accepts connections and has what is rare:
-//! controllers with their admin queues, discovery (`control`), and logins (`iscsi::gate`).
+//! to the shard that has the fewest. The control thread accepts connections and serves what is
+//! rare: controllers with their admin queues, discovery (`control`), and logins (`iscsi::gate`).
 //!
 //! Each file:
 //!
 //! ```text
-//! config       what a target is made with
+//! config       the configuration of a target
 //! subsystem    what hosts connect to, and its namespaces
 //! portal       where hosts connect
-//! control      the controllers, on a thread of its own; guests: how many associations there may
-//!              be; loads: which shard has how much
+//! control      the controllers, on a thread of its own; guests: the bound on associations; loads:
+//!              how many queues and sessions each shard has
 //! seed, shard  a thread: ring, connections, jobs; mail between them
-//! connection   one socket; dues: what its peer owes; solicited: how much it is asked for; room:
-//!              for what it receives; site: what it may use of its shard
-//! nvme         a queue on it; admin, aborts, io: its commands; plan: what one takes
-//! iscsi        a part of a session on it
-//! execution    a command of either, from its memory to what became of it; work: what a device does
-//!              for one; waiting: what one waits for; immediate: reading where the device answers
-//!              at once
-//! reserved     which hosts and initiators may do what with a namespace; stripes: what is written;
-//!              keeper: a thread that waits until that is on a medium
+//! connection   one socket; dues: deadlines of its peer; solicited: how much data is requested at a
+//!              time; room: receive memory; site: what it may use of its shard
+//! nvme_end     an NVMe queue on a connection; admin, aborts, io: its commands; plan: what one
+//! takes iscsi        a connection's part of an iSCSI session
+//! execution    a command of either protocol, from its memory to its outcome; work: its requests to
+//!              the device; waiting: what it waits for; immediate: reads of devices that answer at
+//!              once
+//! reserved     reservations of a namespace; stripes: ranges being written; keeper: the thread that
+//!              stores reservations
 //! views        which host has which disk of its own, in memory that is leased
-//! meter        what has been done with a namespace; ledger: what is still to be counted
+//! meter        counters of a namespace; ledger: answered commands still to be counted
 //! tenants      how much each host uses
 //! witness      what hosts do that an operator wants to know
-//! times, tide  when a shard looks at what does not happen by itself
-//! observer     what others may look at meanwhile
+//! times, tide  when a shard checks deadlines, and when it frees memory
+//! observer     what other threads may read meanwhile
 //! ```
 //!
 //! # Memory for data
 //!
 //! Every association (an NVMe controller, an iSCSI session) has an account on each shard where it
 //! has connections, with a share that is its own. The rest is common, and lent while nobody waits
-//! (`backend::pool`). A write gets its memory before its data is asked for, a read before its
-//! device is asked. An answer is held by its account until the socket has taken it; while a
-//! connection has 1 MiB to send, nothing is read or begun for it. So a host can make itself wait,
+//! (`backend::pool`). A write gets its memory before its data is requested, a read before its
+//! request to the device. An answer is charged to its account until the socket has taken it; while
+//! a connection has 1 MiB to send, nothing is read or begun for it. So a host can make itself wait,
 //! and no other.
 //!
-//! What a peer owes has a deadline (`dues`): data that it was asked for, and reading what it is
-//! sent. A shard has at most the common memory and a share for each association with commands under
-//! way. Data in capsules comes on top; the depth of the queue bounds it. Over iSCSI the first 8 KiB
-//! of a write come unasked. They lie in a small block, which is exchanged for a whole one when the
-//! rest may be asked for.
+//! What a peer owes has a deadline (`dues`): requested data, and reading what the target
+//! sends. A shard has at most the common memory and a share for each association with commands
+//! under way. Data in capsules comes on top; the depth of the queue bounds it. Over iSCSI the first
+//! 8 KiB of a write are unsolicited. They lie in a small block, which is exchanged for a whole one
+//! when the rest may be requested.
 //!
 //! # Connections
 //!
-//! Connections that have not said what they are for are bounded; the one that has been silent
-//! longest makes room, so whoever says it at once gets in. A host has a bounded number of
+//! Connections without a Connect or a finished login are bounded; the oldest of them makes room, so
+//! a host that logs in at once gets in. A host has a bounded number of
 //! controllers and of sessions. Those that only discover make room for others, and so do
 //! controllers without keep-alive and I/O queues.
 //!
-//! All that is ready goes out in one send. With zero copy it is sent from the memory it is in: the
-//! ring has that memory until the peer has what was in it, and a connection is over only then. A
-//! silent peer would keep that memory, so its connection is reset.
+//! All answers that are ready go out in one send. With zero copy the kernel sends from the buffer
+//! itself: the ring owns the buffer until the peer has acknowledged it, and a connection is over
+//! only then. A silent peer would hold the buffer, so its connection is reset.
 
 mod aborts;
 mod admin;
@@ -145,9 +145,9 @@ use shard::Shard;
 pub struct Target {
     peers: Arc<[Peer]>,
     threads: Vec<Thread>,
-    /// How those have ended that have failed.
+    /// Errors of threads that have failed.
     failures: (Sender<sys::Error>, Receiver<sys::Error>),
-    /// The threads of the shards, by their numbers in the kernel.
+    /// Kernel thread IDs of the shards.
     shards: Vec<u32>,
     keeper: Option<Thread>,
     addresses: Vec<SocketAddr>,
@@ -169,7 +169,7 @@ impl Target {
         Self::start_on(config, subsystems, Vec::new())
     }
 
-    /// As [`Target::start`], in a world.
+    /// As [`Target::start`], in a world: the machine, or a simulation.
     ///
     /// # Errors
     /// As [`Target::start`].
@@ -181,8 +181,8 @@ impl Target {
         Self::begin(world, config, subsystems, Vec::new())
     }
 
-    /// As [`Target::start`], with sockets that listen already at some of the addresses: they are
-    /// used in place of others of the same address, and closed if there is none.
+    /// As [`Target::start`], with sockets that listen already: those at addresses of `config` are
+    /// used, the others closed.
     ///
     /// # Errors
     /// As [`Target::start`].
@@ -194,6 +194,7 @@ impl Target {
         Self::begin(&Machine::world(), config, subsystems, listening)
     }
 
+    // Starts the keeper, the shards and the control thread.
     fn begin(
         world: &Arc<dyn World>,
         config: &TargetConfig,
@@ -264,7 +265,7 @@ impl Target {
         Ok(target)
     }
 
-    // The ring belongs to the thread that makes it: that says whether it could.
+    // Starts the thread of a shard. The thread makes its ring itself, and reports whether it could.
     fn spawn(&mut self, seed: Seed) -> sys::Result<()> {
         let (sender, began) = world::channel()?;
         let world = Arc::clone(&seed.world);
@@ -293,7 +294,7 @@ impl Target {
             }),
         )?;
         self.threads.push(thread);
-        // A thread that says nothing has failed, which the end of the target tells.
+        // A thread that reports nothing has failed; `end` returns its error.
         if let Some(number) = began.receive(&*world)? {
             self.shards.extend(Some(number?).filter(|_| is_shard));
         }
@@ -306,56 +307,56 @@ impl Target {
         &self.ended
     }
 
-    /// The threads of the shards, by their numbers in the kernel.
+    /// Kernel thread IDs of the shards.
     #[must_use]
     pub fn shards(&self) -> &[u32] {
         &self.shards
     }
 
-    /// Where it listens for NVMe/TCP hosts.
+    /// The addresses where the target listens for NVMe/TCP hosts.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// Where it listens for iSCSI initiators.
+    /// The addresses where the target listens for iSCSI initiators.
     #[must_use]
     pub fn iscsi_addresses(&self) -> &[SocketAddr] {
         &self.iscsi_addresses
     }
 
-    /// What each shard has done, and last the control thread, which has every connection until it
-    /// is known what that is for, and the admin queues.
+    /// The counters of each shard, and last of the control thread, which has every connection until
+    /// its Connect or login, and the admin queues.
     #[must_use]
     pub fn counters(&self) -> &[Arc<Counters>] {
         self.observer.counters()
     }
 
-    /// What it serves now.
+    /// The subsystems that the target serves now.
     #[must_use]
     pub fn subsystems(&self) -> Arc<[Arc<Subsystem>]> {
         self.observer.subsystems()
     }
 
-    /// What others may look at while it works.
+    /// A handle for reading counters and events while the target works.
     #[must_use]
     pub const fn observer(&self) -> &Observer {
         &self.observer
     }
 
+    // The control thread.
     fn control(&self) -> &Peer {
         &self.peers[self.peers.len() - 1]
     }
 
-    /// Serves these subsystems, whose names differ, in place of those it has served. Controllers of
-    /// those that are gone end; hosts that wait for it hear that there is something else to find.
+    /// Replaces the served subsystems by these, whose names differ. Controllers of removed ones
+    /// end; discovery hosts get an event that the discovery log has changed.
     pub fn serve(&self, subsystems: Vec<Arc<Subsystem>>) {
         self.observer.serve(subsystems.clone());
         self.control().tell(Message::Serve(subsystems));
     }
 
-    /// Tells hosts and initiators of a subsystem that namespaces of it are others or of another
-    /// size.
+    /// Notifies hosts and initiators of a subsystem that these namespaces were replaced or resized.
     pub fn changed(&self, subsystem: &Arc<Subsystem>, namespaces: &[u32]) {
         subsystem.tell_initiators(namespaces);
         let notices: Vec<_> = namespaces.iter().map(|id| Notice::Namespace(*id)).collect();
@@ -364,9 +365,9 @@ impl Target {
         }
     }
 
-    /// From now on namespaces are reached so from the `index`-th address, and hosts that are there
-    /// hear of it; whether it was otherwise before. With one address hosts know of no states, and
-    /// what cannot be reached is only refused.
+    /// Sets the ANA state of the `index`-th NVMe/TCP address, and notifies its hosts. Returns
+    /// whether the state has changed. With one address there is no ANA: commands are refused
+    /// according to the state, but hosts are not told of it.
     pub fn reach(&self, index: usize, state: AnaState) -> bool {
         let portal = self.portals.get(index);
         let is_other = portal.is_some_and(|portal| portal.set(state));
@@ -376,8 +377,8 @@ impl Target {
         is_other
     }
 
-    /// As [`Target::reach`], from the `index`-th address for initiators, who hear of it with their
-    /// next command.
+    /// As [`Target::reach`], for the `index`-th iSCSI address; initiators learn of it by a unit
+    /// attention with their next command.
     pub fn reach_iscsi(&self, index: usize, state: AnaState) -> bool {
         let is_other = self.iscsi_portals.get(index).is_some_and(|portal| portal.set(state));
         if is_other {
@@ -386,14 +387,15 @@ impl Target {
         is_other
     }
 
-    /// Answers what is under way, closes every connection and ends the shards.
+    /// Answers commands under way, closes every connection and ends the shards.
     ///
     /// # Errors
-    /// When a shard had failed.
+    /// When a shard has failed.
     pub fn stop(mut self) -> sys::Result<()> {
         self.end()
     }
 
+    // Stops all threads and waits for them. Returns the error of one that has failed.
     fn end(&mut self) -> sys::Result<()> {
         for peer in &*self.peers {
             peer.tell(Message::Stop);
@@ -403,7 +405,7 @@ impl Target {
                 std::panic::resume_unwind(panic);
             }
         }
-        // Nobody has anything for it any more.
+        // The shards' handles of the keeper are gone, so it ends.
         if let Some(Err(panic)) = self.keeper.take().map(Thread::join) {
             std::panic::resume_unwind(panic);
         }
@@ -411,7 +413,7 @@ impl Target {
     }
 }
 
-// In the order of their addresses.
+// Portals in the order of their addresses, numbered from 1.
 fn portals(addresses: &[SocketAddr]) -> Arc<[Arc<Portal>]> {
     let portals = (1..).zip(addresses);
     portals.map(|(number, address)| Arc::new(Portal::new(number, *address))).collect()
@@ -419,7 +421,7 @@ fn portals(addresses: &[SocketAddr]) -> Arc<[Arc<Portal>]> {
 
 type Mails = Vec<Receiver<Message>>;
 
-// One for each shard, and the last for the control thread.
+// A mailbox for each shard, and the last for the control thread.
 fn mailboxes(shards: u16) -> sys::Result<(Arc<[Peer]>, Mails)> {
     let mut peers = Vec::new();
     let mut mails = Vec::new();

@@ -1,17 +1,16 @@
-//! Which shard has how many I/O queues and sessions: the control thread decides where the next one
-//! lives.
+//! How many I/O queues and sessions each shard has: the control thread places the next one.
 
 /// See the module's description.
 #[derive(Debug)]
 pub(crate) struct Loads(Vec<u32>);
 
 impl Loads {
-    /// Nothing is anywhere yet.
+    /// The loads of so many shards, all 0.
     pub(crate) fn new(shards: u16) -> Self {
         Self(vec![0; usize::from(shards)])
     }
 
-    /// The shard with the fewest, which has one more from now on.
+    /// Places one more on the shard with the fewest. Returns that shard.
     pub(crate) fn place(&mut self) -> u16 {
         let fewest = (0..).zip(&self.0).min_by_key(|(_, count)| **count);
         let home = fewest.map_or(0, |(home, _)| home);
@@ -19,19 +18,19 @@ impl Loads {
         home
     }
 
-    /// One more on this shard.
+    /// Adds one to this shard.
     pub(crate) fn enter(&mut self, home: u16) {
         if let Some(count) = self.0.get_mut(usize::from(home)) {
             *count += 1;
         }
     }
 
-    /// How many there are on all shards.
+    /// The sum over all shards.
     pub(crate) fn total(&self) -> usize {
         self.0.iter().map(|count| *count as usize).sum()
     }
 
-    /// One less on this shard.
+    /// Removes one from this shard.
     pub(crate) fn leave(&mut self, home: u16) {
         if let Some(count) = self.0.get_mut(usize::from(home)) {
             *count = count.saturating_sub(1);

@@ -1,4 +1,4 @@
-//! What shards tell one another.
+//! Messages between shards.
 
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -13,45 +13,45 @@ use super::site::{Abort, Tag};
 use super::subsystem::Subsystem;
 use super::tenants::ByHost;
 
-/// Something for a shard to know or do.
+/// A message to a shard.
 pub(crate) enum Message {
-    /// This connection is yours now.
+    /// This connection belongs to the receiver from now on.
     Adopt(Box<Connection>),
     /// This controller is gone, and its queues with it.
     EndController(u16),
-    /// End this command if it is here, and tell the control thread.
+    /// Abort this command if it is here, and report to the control thread.
     Abort(Abort),
-    /// For the control thread: a shard has looked for it, and ended it or not.
+    /// For the control thread: the report of a shard, and whether it ended the command.
     Aborted(Abort, bool),
-    /// For the control thread: this queue of this controller is gone, which lived on this shard.
+    /// For the control thread: this queue of this controller, which was on shard `home`, is gone.
     QueueEnded { controller: u16, queue: u16, home: u16 },
     /// Namespaces of a subsystem have changed; the control thread also tells hosts.
     Changed(Arc<Subsystem>, Vec<Notice>),
-    /// For the control thread: namespaces are reached otherwise from this portal.
+    /// For the control thread: the ANA state of this portal has changed.
     Reached(u16),
-    /// For the control thread: these are served now.
+    /// For the control thread: the subsystems that are served now.
     Serve(Vec<Arc<Subsystem>>),
     /// For the control thread: this connection of an iSCSI session is gone.
     ConnectionEnded { tsih: u16, cid: u16 },
     /// For the control thread: this iSCSI session is over.
     SessionEnded(u16),
-    /// End these commands, for a wait of another shard.
+    /// Abort the commands in `scope`, for a wait of another shard.
     Quell { scope: Scope, shard: u16, wait: u64 },
-    /// Another shard has, for this wait.
+    /// Another shard has aborted its commands, for this wait.
     Quelled(u64),
-    /// A change that a command has asked for is on the medium, or has failed.
+    /// A command's change of reservations is on the medium, or has failed.
     Kept(Tag, Kept),
-    /// What others wait for was given back.
+    /// A range was released for which commands may wait.
     Released,
-    /// Give back memory that nobody needs any more.
+    /// Free unused memory.
     GiveBack,
-    /// Say how much each host uses.
+    /// Send how much each host uses.
     Report(Sender<ByHost>),
-    /// End what is under way and go.
+    /// Finish commands under way and end.
     Stop,
 }
 
-/// A way to a shard.
+/// A handle for sending messages to a shard.
 #[derive(Clone)]
 pub(crate) struct Peer {
     pub(super) sender: Sender<Message>,
@@ -59,7 +59,7 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// Hands it a message and wakes it; a shard that has gone needs none.
+    /// Sends a message to the shard and wakes it; does nothing if the shard has ended.
     pub(crate) fn tell(&self, message: Message) {
         if self.sender.send(message).is_ok() {
             self.waker.wake();

@@ -1,7 +1,7 @@
 //! Counters of each namespace, by shard; other threads read them while shards write.
 //!
 //! Invariants:
-//! - Each shard's counters are written by that shard alone: a store, and nothing that waits.
+//! - Each shard's counters are written by that shard alone, with plain stores.
 //! - A bucket of latencies is no wider than a quarter of its times.
 
 use std::sync::OnceLock;
@@ -26,7 +26,7 @@ pub enum Kind {
 pub struct KindCounters {
     /// Commands that have been answered, failed ones included.
     pub commands: AtomicU64,
-    /// Those that have failed.
+    /// Commands that have failed.
     pub failures: AtomicU64,
     /// Bytes that successful ones have read or written; 0 for [`Kind::Other`].
     pub bytes: AtomicU64,
@@ -55,10 +55,10 @@ pub(crate) struct Meter {
     shards: [OnceLock<Box<NamespaceCounters>>; SHARDS_MAX],
 }
 
-/// Buckets of a power of two, as a power of two.
+/// Buckets for each power of two, as a power of two.
 const STEP_SHIFT: u32 = 2;
 const STEPS: usize = 1 << STEP_SHIFT;
-/// 2^37 ns and more are one bucket.
+/// Bounds the buckets: the last one has all latencies above 7 · 2^34 ns (120 s).
 const POWERS: usize = 37;
 
 impl Kind {
@@ -88,8 +88,8 @@ impl Latencies {
     /// Four for each power of two, up to 137 s.
     pub const BUCKETS: usize = (POWERS - 1) * STEPS;
 
-    /// The longest time of a bucket, in nanoseconds; of the last, which also has all that took
-    /// longer, `None`.
+    /// The longest time of a bucket, in nanoseconds; `None` for the last bucket, which is
+    /// unbounded.
     #[must_use]
     pub const fn end_ns(bucket: usize) -> Option<u64> {
         if bucket + 1 >= Self::BUCKETS {
@@ -102,7 +102,7 @@ impl Latencies {
         Some((STEPS + bucket % STEPS + 1) as u64 * (1 << power))
     }
 
-    /// How many are in each bucket, the shortest first.
+    /// How many latencies are in each bucket, the shortest first.
     #[must_use]
     pub fn counts(&self) -> [u64; Self::BUCKETS] {
         std::array::from_fn(|bucket| self.buckets[bucket].load(Ordering::Relaxed))
@@ -114,13 +114,14 @@ impl Latencies {
         self.sum_ns.load(Ordering::Relaxed)
     }
 
+    /// Counts a latency.
     pub(crate) fn record(&self, ns: u64) {
         add(&self.buckets[bucket_of(ns)], 1);
         add(&self.sum_ns, ns);
     }
 }
 
-// A bucket includes its upper end, so the bucket is that of a nanosecond less.
+// The bucket of a latency. A bucket includes its upper end, so it is that of a nanosecond less.
 fn bucket_of(ns: u64) -> usize {
     let before = ns.saturating_sub(1);
     let power = before.checked_ilog2().unwrap_or(0).saturating_sub(STEP_SHIFT);
@@ -141,12 +142,12 @@ impl Default for Meter {
 }
 
 impl Meter {
-    /// Those of a shard, which is the calling one.
+    /// The counters of the calling shard.
     pub(crate) fn shard(&self, index: u16) -> &NamespaceCounters {
         self.shards[usize::from(index) % SHARDS_MAX].get_or_init(Box::default)
     }
 
-    /// Those of every shard that has had something to do.
+    /// The counters of every shard that has used them, with the shard's number.
     pub(crate) fn shards(&self) -> impl Iterator<Item = (u16, &NamespaceCounters)> {
         (0..).zip(&self.shards).filter_map(|(index, shard)| Some((index, &**shard.get()?)))
     }

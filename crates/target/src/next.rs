@@ -1,20 +1,20 @@
 //! How a connection goes on.
 
-/// What has come of the bytes that an end has read.
+/// What a protocol end wants of its connection after it has read or acted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
     /// There may be more to read.
     More,
-    /// It needs further bytes, or may not read on.
+    /// The end needs further bytes, or has to wait.
     Wait,
-    /// No more is read: it is over when everything has been answered.
+    /// Nothing more is read: the connection ends when everything has been answered.
     Drain,
-    /// The same, and the answer waits: the peer has not proved who it is.
+    /// As `Drain`, with the answer delayed: the peer's authentication has failed.
     Delay,
-    /// It belongs to another shard, perhaps.
+    /// The connection now belongs to its home shard, perhaps another one.
     Place,
-    /// The peer was told that it has broken a rule, and is to close.
+    /// A terminating PDU tells the peer of its violation; the peer is to close.
     Violated,
-    /// Nothing more passes.
+    /// The connection is closed at once.
     Close,
 }

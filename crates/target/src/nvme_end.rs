@@ -1,4 +1,4 @@
-//! A connection on which NVMe/TCP is spoken: a queue of a controller.
+//! An NVMe/TCP connection: a queue of a controller.
 //!
 //! ```text
 //! bytes ─► Queue ─► Connect ─► admin, io ─► out
@@ -25,27 +25,27 @@ pub(crate) struct NvmeEnd {
     queue: Queue,
     pub(crate) role: Role,
     entrance: Entrance,
-    /// Where its queue is at home.
+    /// The shard of its I/O queue; `None` for other queues.
     home: Option<u16>,
-    /// Its host, once it has said so.
+    /// The host's NQN, once it has sent Connect.
     host: Option<Arc<str>>,
-    /// A Connect that waits for a queue of the same host to end, and until when.
+    /// A Connect that waits for a queue of the same host to end, and its deadline.
     waiting: Option<(Slot, ConnectRequest, u64)>,
 }
 
-/// How long a host waits for its old queues to end before it is refused.
+/// How long a Connect waits for the host's old queues to end before it is refused.
 const QUEUE_PATIENCE_NS: u64 = 2_000_000_000;
 
 /// What a queue is for.
 pub(crate) enum Role {
-    /// Its host has not said.
+    /// No Connect has come.
     New,
     Admin(Admin),
     Io(IoSession),
 }
 
 impl NvmeEnd {
-    /// Of a connection that has come in so.
+    /// The end of a new connection.
     pub(crate) fn new(entrance: Entrance, limits: &Limits) -> Self {
         let queue = Queue::new(QueueLimits {
             capsule_data_bytes: limits.capsule_bytes,
@@ -56,8 +56,8 @@ impl NvmeEnd {
         Self { queue, role: Role::New, entrance, home: None, host: None, waiting: None }
     }
 
-    /// Reads what there is up to the next thing that arrives; how many jobs that has begun, and
-    /// what follows.
+    /// Parses input up to the end of the next arrival, and acts on it. Returns how many jobs have
+    /// begun, and how the connection goes on.
     pub(crate) fn receive(
         &mut self,
         input: &mut &[u8],
@@ -76,6 +76,7 @@ impl NvmeEnd {
         (jobs, if self.queue.has_ended() { Next::Close } else { next })
     }
 
+    // Acts on an arrival.
     fn arrived(
         &mut self,
         arrival: Arrival<'_>,
@@ -105,7 +106,7 @@ impl NvmeEnd {
             (Arrival::AllData(slot, is_intact), Role::Io(session)) => {
                 session.all_data(slot, is_intact, queue, out, site)
             }
-            // Data of admin commands is not used by any that is done.
+            // No supported admin command uses data from the host.
             (Arrival::Data(..) | Arrival::AllData(..), _) => 0,
             (Arrival::Command(slot, _) | Arrival::Connect(slot, _), _) => {
                 queue.complete(slot, Status::SEQUENCE_ERROR.do_not_retry(), 0, out);
@@ -115,6 +116,7 @@ impl NvmeEnd {
         (jobs, Next::More)
     }
 
+    // Executes Connect, or lets it wait until `until_ns` for old queues of the host.
     fn connect(
         &mut self,
         slot: Slot,
@@ -152,7 +154,7 @@ impl NvmeEnd {
                 self.home = Some(site.loads.place());
                 Next::Place
             }
-            // What the host had before may be ending.
+            // The host's previous queues may still be ending.
             Err(Refusal { passes: true, .. }) if site.now_ns < until_ns => {
                 control.wait_for_queue(site.who.connection);
                 self.waiting = Some((slot, request, until_ns));
@@ -166,17 +168,17 @@ impl NvmeEnd {
         }
     }
 
-    /// Who its host is, if it has said so.
+    /// The host's NQN; `None` before its Connect.
     pub(crate) const fn host(&self) -> Option<&Arc<str>> {
         self.host.as_ref()
     }
 
-    /// The shard that was given its queue, if it is an I/O queue.
+    /// The shard that its I/O queue was placed on; `None` for other queues.
     pub(crate) const fn given(&self) -> Option<u16> {
         self.home
     }
 
-    /// On which shard it lives.
+    /// The shard to which the connection belongs; `here` unless it has an I/O queue.
     pub(crate) const fn home(&self, here: u16) -> u16 {
         match self.home {
             Some(home) => home,
@@ -184,7 +186,7 @@ impl NvmeEnd {
         }
     }
 
-    /// Whose memory it uses.
+    /// Whose memory the connection uses.
     pub(crate) const fn holder(&self) -> Holder {
         match &self.role {
             Role::Io(session) => Holder::Controller(session.controller),
@@ -192,7 +194,7 @@ impl NvmeEnd {
         }
     }
 
-    /// How many bytes of data have come, if any are owed.
+    /// How many bytes of data have come since the connection began; `None` if no data is owed.
     pub(crate) const fn owed(&self) -> Option<u64> {
         match &self.role {
             Role::Io(session) => session.owed(),
@@ -200,7 +202,7 @@ impl NvmeEnd {
         }
     }
 
-    /// A job has ended; how many it has been followed by.
+    /// Takes an ended job. Returns how many jobs have begun.
     pub(crate) fn ended(
         &mut self,
         ended: Ended<Tag>,
@@ -215,7 +217,7 @@ impl NvmeEnd {
         }
     }
 
-    /// A change of a command is kept, or has failed.
+    /// Continues a command whose change was stored or has failed.
     pub(crate) fn kept(
         &mut self,
         slot: Slot,
@@ -228,12 +230,12 @@ impl NvmeEnd {
         }
     }
 
-    /// Tells the host of the admin queue that something has happened.
+    /// Completes an Asynchronous Event Request of the admin queue.
     pub(crate) fn event(&mut self, slot: Slot, result: u64, out: &mut Vec<u8>) {
         self.queue.complete(slot, Status::SUCCESS, result, out);
     }
 
-    /// Ends a command of this queue if nothing has begun; whether it has.
+    /// Ends the command if this is its queue and it still waits. Returns whether it was ended.
     pub(crate) fn abort(&mut self, abort: Abort, out: &mut Vec<u8>, site: &mut Site<'_>) -> bool {
         match &mut self.role {
             Role::Io(session) if (session.controller, session.queue) == abort.of() => {
@@ -243,7 +245,7 @@ impl NvmeEnd {
         }
     }
 
-    /// Answers an Abort of this admin queue, if every shard has looked (Base 5.1.1: bit 0 says
+    /// Completes an Abort of this admin queue, if every shard has reported (Base 5.1.1: bit 0 says
     /// that the command was not aborted).
     pub(crate) fn answer_abort(&mut self, ended: Option<(Slot, bool)>, out: &mut Vec<u8>) {
         if let Some((slot, was)) = ended {
@@ -251,7 +253,7 @@ impl NvmeEnd {
         }
     }
 
-    /// Until when it waits for queues of others, if it does.
+    /// When a wait for queues or controllers to end is over; `None` if there is none.
     pub(crate) fn waits_until_ns(&self) -> Option<u64> {
         match (&self.waiting, &self.role) {
             (Some((_, _, until_ns)), _) => Some(*until_ns),
@@ -260,8 +262,8 @@ impl NvmeEnd {
         }
     }
 
-    /// Tries again what waits for memory or for a queue; how many jobs that has begun, and what
-    /// follows.
+    /// Tries again commands that wait for memory, for others, or for a queue to end. Returns how
+    /// many jobs have begun, and how the connection goes on.
     pub(crate) fn feed(&mut self, out: &mut Vec<u8>, site: &mut Site<'_>) -> (u32, Next) {
         if let Some((slot, request, until_ns)) = self.waiting.take() {
             return (0, self.connect(slot, request, until_ns, out, site));
@@ -276,7 +278,7 @@ impl NvmeEnd {
         }
     }
 
-    /// Whether something waits for memory.
+    /// Whether a command waits for memory or for others.
     pub(crate) fn is_starving(&self) -> bool {
         matches!(&self.role, Role::Io(session) if session.is_starving())
     }

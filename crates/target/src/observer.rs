@@ -1,4 +1,4 @@
-//! What anybody may look at while a target works.
+//! A target's counters, events and subsystems, for other threads to read while it works.
 
 use std::sync::mpsc::channel;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -10,7 +10,7 @@ use super::subsystem::Subsystem;
 use super::tenants::{ByHost, Usage};
 use super::witness::Witness;
 
-/// How long a shard may take to say how much hosts use.
+/// How long a shard may take to report how much hosts use.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// See the module's description.
@@ -33,20 +33,20 @@ impl Observer {
         Self { counters: counters.into(), subsystems, witness, peers }
     }
 
-    /// What each shard has done, and last the control thread.
+    /// The counters of each shard, and last of the control thread.
     #[must_use]
     pub fn counters(&self) -> &[Arc<Counters>] {
         &self.counters
     }
 
-    /// What hosts have done that is rare.
+    /// Counts and events of rare acts of hosts (logins, refusals, violations).
     #[must_use]
     pub const fn witness(&self) -> &Witness {
         &self.witness
     }
 
-    /// How much each host uses of all shards, in the order of names. A shard that does not answer
-    /// within a second is left out.
+    /// How much each host uses of all shards, in the order of names. After a second without a
+    /// report the rest of the shards is left out.
     #[must_use]
     pub fn usage(&self) -> Vec<(String, Usage)> {
         let (sender, reports) = channel();
@@ -62,7 +62,7 @@ impl Observer {
         all.iter().map(|(host, usage)| (host.to_owned(), *usage)).collect()
     }
 
-    /// What is served now.
+    /// The subsystems that are served now.
     #[must_use]
     pub fn subsystems(&self) -> Arc<[Arc<Subsystem>]> {
         Arc::clone(&self.subsystems.read().unwrap_or_else(PoisonError::into_inner))

@@ -1,4 +1,4 @@
-//! What a command of an I/O queue takes, and what its outcome is called.
+//! The checks and needs of a command of an I/O queue, and the status of its outcome.
 
 use nvme::{
     Access, DATASET_RANGE_BYTES, Data, Io, Range, Status, VERIFY_BYTES, access, read_dataset_ranges,
@@ -9,34 +9,34 @@ use backend::{Failure, Geometry, Operation};
 use super::stripes::Hold;
 use super::work::{Deed, Finding, Work};
 
-/// What a command is about, checked.
+/// A checked command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Plan {
-    /// What is done to the device; `None` if nothing is, or its data says that.
+    /// The work of the device; `None` if there is none, or the command's data says what it is.
     pub(crate) work: Option<Work>,
     /// Where the command's own data is.
     pub(crate) data: Data,
     /// Bytes of data that the host sends or gets.
     pub(crate) bytes: u32,
-    /// Its data goes to the host.
+    /// Whether the data goes to the host.
     pub(crate) answers: bool,
-    /// Its data says where, in so many ranges.
+    /// How many ranges of blocks the data lists (Dataset Management); 0 for other commands.
     pub(crate) range_count: u16,
     pub(crate) geometry: Geometry,
-    /// It is for every namespace.
+    /// Whether the command is for every namespace (Flush).
     pub(crate) all: bool,
-    /// What it does to its namespace, for reservations.
+    /// The kind of access, for reservations.
     pub(crate) access: Access,
-    /// It is about reservations.
+    /// The command, if it is one about reservations.
     pub(crate) reserves: Option<Io>,
-    /// What it compares is written by the next command, and by nobody else in between.
+    /// Whether it is a fused Compare: nobody else may write between it and its Write.
     pub(crate) is_fused: bool,
-    /// It ends when nothing is under way any more of what others were writing before.
+    /// Whether it ends only after all writes of others that were under way (Preempt and Abort).
     pub(crate) fences: bool,
 }
 
 impl Plan {
-    /// What it holds, where its work does that.
+    /// The range that the command has to hold; `None` if none.
     pub(crate) fn hold(&self, work: Option<&Work>) -> Option<Hold> {
         let device_bytes = self.geometry.bytes();
         let [offset, length] = match work {
@@ -47,7 +47,8 @@ impl Plan {
         Some(Hold { offset, length, is_alone: true })
     }
 
-    /// What its data says is to be done, where that says it (NVM Command Set 3.2.3).
+    /// The work that the ranges in a Dataset Management command's data say (NVM Command Set 3.2.3);
+    /// `None` for other commands.
     pub(crate) fn ranges(&self, data: &[u8]) -> Result<Option<Work>, Status> {
         if self.range_count == 0 {
             return Ok(None);
@@ -62,7 +63,8 @@ impl Plan {
     }
 }
 
-/// What a command takes, if it can be done.
+/// Checks a command against the namespace's geometry. Returns its plan, or the status it fails
+/// with.
 pub(crate) fn plan(io: Io, data: Data, geometry: Geometry) -> Result<Plan, Status> {
     let nothing = Plan {
         work: None,
@@ -100,13 +102,13 @@ pub(crate) fn plan(io: Io, data: Data, geometry: Geometry) -> Result<Plan, Statu
             over(range, Deed::Zero { deallocates, forced: range.forced })
         }
         Io::DatasetManagement { range_count, deallocates } => {
-            // Linux always sends room for 256; what is more than that is not this command's.
+            // Linux always sends 256 ranges; more is an invalid length.
             let bytes = length_of(data);
             let ranges = bytes as usize / DATASET_RANGE_BYTES;
             if ranges < range_count.into() || bytes as usize > 256 * DATASET_RANGE_BYTES {
                 return Err(Status::SGL_LENGTH_INVALID.do_not_retry());
             }
-            // Hints about how blocks will be used are not taken.
+            // Without deallocation the ranges are only hints, which are ignored.
             let range_count = if deallocates { range_count } else { 0 };
             Ok(Plan { bytes, range_count, ..nothing })
         }
@@ -117,11 +119,12 @@ pub(crate) fn plan(io: Io, data: Data, geometry: Geometry) -> Result<Plan, Statu
     }
 }
 
+// The status of a Verify of too many blocks.
 const fn too_much() -> Status {
     Status::INVALID_FIELD.do_not_retry()
 }
 
-// Its data is as long as its blocks.
+// Checks that the data is as long as the blocks, and sets its length.
 fn with_data(plan: Plan) -> Result<Plan, Status> {
     let bytes = length_of(plan.data);
     if plan.work.as_ref().is_none_or(|work| work.length != u64::from(bytes)) {
@@ -130,17 +133,19 @@ fn with_data(plan: Plan) -> Result<Plan, Status> {
     Ok(Plan { bytes, ..plan })
 }
 
-// Its data is keys, which are looked at when they are there, or what the host has room for.
+// The plan of a reservation command, whose data is keys or a report of at most `most` bytes.
 fn reservation(io: Io, plan: Plan, most: u32) -> Result<Plan, Status> {
     let bytes = length_of(plan.data);
     if bytes == 0 || bytes > most {
         return Err(Status::SGL_LENGTH_INVALID.do_not_retry());
     }
-    // Preempt and abort (Base 7.4): others' writes cannot be aborted, so they are waited for.
+    // Preempt and Abort (Base 7.4): others' writes cannot be aborted, so the command waits for
+    // them.
     let fences = matches!(io, Io::ReservationAcquire { action: 2, .. });
     Ok(Plan { bytes, reserves: Some(io), fences, ..plan })
 }
 
+// The length of a command's data in bytes.
 const fn length_of(data: Data) -> u32 {
     match data {
         Data::None => 0,
@@ -148,7 +153,7 @@ const fn length_of(data: Data) -> u32 {
     }
 }
 
-/// How a command ends of which this has become.
+/// The NVMe status of a finding.
 pub(crate) const fn status_of(finding: Finding) -> Status {
     match finding {
         Finding::Done => Status::SUCCESS,
@@ -157,6 +162,7 @@ pub(crate) const fn status_of(finding: Finding) -> Status {
     }
 }
 
+// The NVMe status of a device's failure.
 const fn failed(failure: Failure, operation: Operation) -> Status {
     match (failure, operation) {
         (Failure::NoSpace, _) => Status::CAPACITY_EXCEEDED.do_not_retry(),
@@ -164,7 +170,7 @@ const fn failed(failure: Failure, operation: Operation) -> Status {
         (Failure::OutOfRange, _) => Status::LBA_OUT_OF_RANGE.do_not_retry(),
         (Failure::Medium, Operation::Read) => Status::UNRECOVERED_READ_ERROR.do_not_retry(),
         (Failure::Medium, _) => Status::WRITE_FAULT.do_not_retry(),
-        // Another try may find a way.
+        // A retry may succeed on another path.
         (Failure::Lost | Failure::Refused(_), _) => Status::INTERNAL_ERROR,
     }
 }

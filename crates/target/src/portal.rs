@@ -1,4 +1,4 @@
-//! Where hosts connect, and how well they reach namespaces from there (Base 8.1.1).
+//! Addresses where hosts connect, each with an ANA state (Base 8.1.1).
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use nvme::Status;
 use nvme::log::AnaState;
 
-/// An address that is listened at.
+/// An address at which the target listens.
 #[derive(Debug)]
 pub(crate) struct Portal {
-    /// Its number, from 1.
+    /// The portal's number, from 1.
     pub(crate) number: u16,
     address: SocketAddr,
-    /// As on the wire.
+    /// The ANA state, as on the wire.
     state: AtomicU8,
     changes: AtomicU64,
 }
@@ -32,7 +32,7 @@ impl Portal {
         Self { number, address, state, changes: AtomicU64::new(1) }
     }
 
-    /// How namespaces are reached from it now, and how often that has changed, from 1.
+    /// The current ANA state, and its change count, from 1.
     pub(crate) fn state(&self) -> (AnaState, u64) {
         let state = match self.state.load(Ordering::Relaxed) {
             2 => AnaState::NonOptimized,
@@ -44,7 +44,7 @@ impl Portal {
         (state, self.changes.load(Ordering::Relaxed))
     }
 
-    /// Whether it was another before.
+    /// Sets the ANA state. Returns whether it was another before.
     pub(crate) fn set(&self, state: AnaState) -> bool {
         let is_other = self.state.swap(state as u8, Ordering::Relaxed) != state as u8;
         if is_other {
@@ -53,8 +53,8 @@ impl Portal {
         is_other
     }
 
-    /// The status with which commands end that cannot be done from here (Base 8.1.1.5 to 8.1.1.7);
-    /// another portal may do them.
+    /// Fails with the status of I/O commands that the ANA state bars (Base 8.1.1.5 to 8.1.1.7);
+    /// another portal may execute them.
     pub(crate) fn check(&self) -> Result<(), Status> {
         match self.state().0 {
             AnaState::Optimized | AnaState::NonOptimized => Ok(()),
@@ -64,14 +64,15 @@ impl Portal {
         }
     }
 
-    /// The address at which a host reaches it that has reached us at `local`, as far as is known.
+    /// The address of this portal for a host that is connected to the local address `local`; `None`
+    /// if that is unknown.
     pub(crate) fn reached(&self, local: SocketAddr) -> Option<SocketAddr> {
         let own = self.address;
         if own.ip().is_unspecified() {
             return (own.is_ipv4() == local.is_ipv4())
                 .then(|| SocketAddr::new(local.ip(), own.port()));
         }
-        // Loopback is another machine to another host.
+        // A loopback address leads hosts on other machines to themselves.
         (!own.ip().is_loopback() || local.ip().is_loopback()).then_some(own)
     }
 }

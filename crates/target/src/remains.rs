@@ -1,8 +1,8 @@
 //! I/O queues that have lost their controller, or have been reset by it, and have not ended.
 //!
-//! A command that a device already has cannot be taken back. If its host comes again before the
-//! command has ended, a write of the new association could be overtaken by one of the old one. So
-//! a host waits here until its old queues have ended (the ghost writes of TP 4129).
+//! A command that a device already has cannot be cancelled. If its host connects again before the
+//! command has ended, a write of the old association could overwrite one of the new one. So a host
+//! waits here until its old queues have ended (the ghost writes of TP 4129).
 //!
 //! What this does not do: it does not know of an association whose loss has not been noticed, and
 //! it holds back no other association that the host has by another path. A host that can, names
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use super::subsystem::Subsystem;
 use super::views::Host;
 
-/// Who has left queues behind, and where.
+/// The subsystem and host of queues that are left behind.
 #[derive(Clone)]
 pub(crate) struct Owner {
     pub(crate) subsystem: Arc<Subsystem>,
@@ -22,25 +22,25 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    /// Whether they are one.
+    /// Whether both are the same host at the same subsystem.
     pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.subsystem, &other.subsystem) && self.host == other.host
     }
 }
 
-/// See the module's description: by number of the controller, which is nobody's in the meantime.
+/// See the module's description: by CNTLID, which no new controller gets in the meantime.
 #[derive(Default)]
 pub(crate) struct Remains(BTreeMap<u16, (Owner, BTreeSet<u16>)>);
 
 impl Remains {
-    /// These queues of a controller have no controller any more.
+    /// Adds the unfinished queues of a controller that has ended.
     pub(crate) fn add(&mut self, controller: u16, owner: Owner, queues: BTreeSet<u16>) {
         if !queues.is_empty() {
             self.0.insert(controller, (owner, queues));
         }
     }
 
-    /// A queue has ended.
+    /// Removes a queue that has ended.
     pub(crate) fn end_queue(&mut self, controller: u16, queue: u16) {
         if let Some((_, queues)) = self.0.get_mut(&controller) {
             queues.remove(&queue);
@@ -50,12 +50,12 @@ impl Remains {
         }
     }
 
-    /// Whether there are queues of this controller.
+    /// Whether unfinished queues of this controller are left.
     pub(crate) fn has(&self, controller: u16) -> bool {
         self.0.contains_key(&controller)
     }
 
-    /// Whether there are queues of this host at this subsystem.
+    /// Whether unfinished queues of this host at this subsystem are left.
     pub(crate) fn has_of(&self, owner: &Owner) -> bool {
         self.0.values().any(|(other, _)| other.is(owner))
     }

@@ -1,12 +1,12 @@
-//! Which hosts and initiators may do what with a namespace, as all shards see it, and kept in
+//! The reservations of a namespace by hosts and initiators, shared by all shards and stored in
 //! files.
 //!
-//! NVMe hosts and SCSI initiators register apart. What one side has reserved bars the other as it
-//! bars whoever is not registered, and while one side has registrants the other cannot register.
+//! NVMe hosts and SCSI initiators register separately. A reservation of one protocol bars the other
+//! like any non-registrant, and while one side has registrants the other cannot register.
 //!
 //! Invariants:
-//! - A command that changes what is kept ends when that is on the medium, or fails and changes
-//!   nothing.
+//! - A command that changes stored reservations ends when the change is on the medium, or fails and
+//!   changes nothing.
 //! - While nobody holds the namespace, a command takes no lock to find that out; a SCSI command
 //!   takes none while nothing has happened to the logical unit since its session last looked.
 
@@ -28,12 +28,11 @@ use scsi::{
 pub struct Reserved {
     state: Mutex<State>,
     is_held: AtomicBool,
-    /// Counts what has happened to the logical unit.
+    /// Counts changes of the reservations and the logical unit.
     epoch: AtomicU64,
-    /// Held while what is kept changes, also while that is being written: nobody waits for it who
-    /// only asks what is reserved.
+    /// Held while reservations change and are being written; checks of reservations do not need it.
     changing: Mutex<()>,
-    /// Where they are kept, if they can be: those of hosts, and those of initiators.
+    /// Where reservations are stored: of hosts, and of initiators; `None` if they are not.
     files: Option<[PathBuf; 2]>,
 }
 
@@ -41,18 +40,18 @@ pub struct Reserved {
 struct State {
     nvme: Reservations,
     scsi: Scsi,
-    /// Hosts that were registered and are not, or are again, and the epochs in which they ceased to
-    /// be: the latest few.
+    /// The last [`CEASED_MAX`] hosts that lost their registration (some may have a new one), and
+    /// the epochs when they did.
     ceased: VecDeque<([u8; 16], u64)>,
 }
 
-/// Hosts of which it is known when they ceased to be registered: as many as may be at a time.
+/// How many hosts `State::ceased` has at most: as many as may be registered at a time.
 const CEASED_MAX: usize = 256;
 
-/// What initiators see.
+/// The SCSI side of a namespace.
 #[derive(Debug)]
 enum Scsi {
-    /// None has come yet.
+    /// No initiator has come yet.
     Kept(PersistentReservations),
     Unit(Box<LogicalUnit>),
 }
@@ -63,10 +62,10 @@ impl Default for Scsi {
     }
 }
 
-/// A file that should say who has reserved a namespace and does not.
+/// Why a file of stored reservations cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ReservedError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("read the reservations in {}: {source}", path.display())]
     Read {
         /// The file.
@@ -74,7 +73,7 @@ pub enum ReservedError {
         /// Why.
         source: io::Error,
     },
-    /// It says something else.
+    /// The file cannot be parsed.
     #[error("{}: damaged reservations; remove it to give up what it kept", path.display())]
     Damaged {
         /// The file.
@@ -82,15 +81,15 @@ pub enum ReservedError {
     },
 }
 
-/// More than all registrants take.
+/// Bytes that are read of a file: more than all registrants take.
 const FILE_BYTES: u64 = 256 << 10;
 
 impl Reserved {
-    /// What files say that [`Reserved`] has written, this one for hosts and one beside it for
-    /// initiators; nothing is reserved where there are none.
+    /// Loads stored reservations: those of hosts from `file`, those of initiators from the file
+    /// with `.scsi` appended. A missing file means no reservations.
     ///
     /// # Errors
-    /// When there is one that cannot be read or says something else.
+    /// When a file exists and cannot be read or parsed.
     pub fn kept(file: PathBuf) -> Result<Self, ReservedError> {
         let mut beside = file.as_os_str().to_owned();
         beside.push(".scsi");
@@ -107,12 +106,12 @@ impl Reserved {
         Ok(kept)
     }
 
-    /// RESCAP.
+    /// RESCAP: the reservation capabilities of the namespace.
     pub(super) const fn capabilities(&self) -> u8 {
         Reservations::capabilities(self.files.is_some())
     }
 
-    /// Whether a host may do this.
+    /// Whether reservations let a host access the namespace in this way.
     pub(super) fn admits(&self, host_id: &[u8; 16], access: Access) -> bool {
         if !self.is_held.load(Ordering::Acquire) {
             return true;
@@ -127,27 +126,28 @@ impl Reserved {
         !is_barred && state.nvme.admits(host_id, access)
     }
 
-    /// Whether they are kept.
+    /// Whether the hosts' reservations are stored (PTPL).
     pub(super) fn persists(&self) -> bool {
         self.lock().nvme.persists()
     }
 
-    /// Keeps them from now on, or not.
+    /// Sets whether the hosts' reservations are stored (PTPL).
     pub(super) fn persist(&self, persists: bool) -> Result<(), Status> {
         self.change(|state| state.persist(persists))
     }
 
-    /// Whether a command of a host waits for a medium.
+    /// Whether a host's reservation command changes stored reservations, so that the keeper makes
+    /// it.
     pub(super) const fn keeps(&self, io: Io) -> bool {
         self.files.is_some() && !matches!(io, Io::ReservationReport { .. })
     }
 
-    /// Whether a command of an initiator waits for a medium.
+    /// Whether an initiator's command changes stored reservations, so that the keeper makes it.
     pub(super) const fn keeps_command(&self, command: &Command) -> bool {
         self.files.is_some() && matches!(command, Command::ReservationOut { .. })
     }
 
-    /// Does a reservation command of a host; Report's data.
+    /// Executes a reservation command of a host. Returns the data of a Report, `None` for others.
     pub(super) fn handle(
         &self,
         host_id: [u8; 16],
@@ -155,7 +155,7 @@ impl Reserved {
         data: &[u8],
     ) -> Result<Option<Vec<u8>>, Status> {
         match io {
-            // Nothing is kept, so nothing is lost if nothing changes.
+            // A report changes nothing, so nothing has to be stored.
             Io::ReservationReport { .. } => self.lock().nvme.handle(host_id, io, data),
             _ if self.lock().scsi.held().has_registrants => {
                 Err(Status::RESERVATION_CONFLICT.do_not_retry())
@@ -164,6 +164,8 @@ impl Reserved {
         }
     }
 
+    // Changes the hosts' reservations, stores them first if they persist, and notes which hosts
+    // have lost their registration.
     fn change<T>(
         &self,
         act: impl FnOnce(&mut Reservations) -> Result<T, Status>,
@@ -193,14 +195,14 @@ impl Reserved {
         Ok(result)
     }
 
-    /// Whether a host has ceased to be registered since an epoch, though it may be again: what it
-    /// asked for before then is not done.
+    /// Whether a host has lost its registration since an epoch, even if it has a new one: its
+    /// writes from before are refused.
     pub(super) fn has_ceased(&self, host_id: &[u8; 16], since: u64) -> bool {
         self.epoch() != since
             && self.lock().ceased.iter().any(|(one, epoch)| one == host_id && *epoch > since)
     }
 
-    /// An initiator can be heard from now on; the logical unit is `data` if it is the first.
+    /// Attaches an initiator's nexus; the first one makes the logical unit from `data`.
     pub(super) fn attach(&self, nexus: Nexus, way: Way, data: impl FnOnce() -> UnitData) {
         let mut state = self.lock();
         if let Scsi::Kept(kept) = &mut state.scsi {
@@ -213,7 +215,7 @@ impl Reserved {
         self.settle(&mut state);
     }
 
-    /// Does something to the logical unit, if any initiator has ever come.
+    /// Runs `act` on the logical unit; `None` if no initiator has ever come.
     pub(super) fn with_unit<T>(&self, act: impl FnOnce(&mut LogicalUnit) -> T) -> Option<T> {
         let mut state = self.lock();
         let Scsi::Unit(unit) = &mut state.scsi else { return None };
@@ -222,7 +224,8 @@ impl Reserved {
         Some(result)
     }
 
-    /// What is to be done for a command of an initiator, and how sense data is written.
+    /// Begins a command of an initiator. Returns its first step, and whether sense data has
+    /// descriptor format.
     pub(super) fn begin(
         &self,
         nexus: Nexus,
@@ -237,7 +240,8 @@ impl Reserved {
         begun.unwrap_or_else(|| (scsi::absent(cdb), false))
     }
 
-    /// Goes on with what has come for a command of an initiator.
+    /// Continues a command of an initiator with its parameter list. Stores changed reservations,
+    /// and restores the old ones if that fails.
     pub(super) fn parameters(&self, nexus: Nexus, command: &Command, data: &[u8]) -> Step {
         let _alone = self
             .keeps_command(command)
@@ -260,7 +264,7 @@ impl Reserved {
         step
     }
 
-    /// Whether an initiator may not write any more that could when it began to.
+    /// Whether a reservation bars an initiator from writing, checked again when a write begins.
     pub(super) fn bars_writing(&self, nexus: Nexus) -> bool {
         self.is_held.load(Ordering::Acquire)
             && match &self.lock().scsi {
@@ -269,20 +273,20 @@ impl Reserved {
             }
     }
 
-    /// How often something has happened to the logical unit.
+    /// How often the reservations or the logical unit have changed.
     pub(super) fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire)
     }
 
-    /// The logical unit as an initiator sees it whose reading and writing commands may be carried
-    /// out as long as the epoch is this.
+    /// The epoch and the unit's data, if nothing bars reads and writes of an initiator; they may
+    /// skip the lock as long as the epoch is the same.
     pub(super) fn clearance(&self, nexus: Nexus) -> Option<(u64, UnitData)> {
         let state = self.lock();
         let Scsi::Unit(unit) = &state.scsi else { return None };
         unit.is_clear(nexus).then(|| (self.epoch(), unit.unit_data().clone()))
     }
 
-    // Each side knows what the other has reserved.
+    // Tells each protocol's side what the other has reserved, and counts the epoch.
     fn settle(&self, state: &mut State) {
         let held = state.scsi.held();
         let nvme = &state.nvme;
@@ -304,6 +308,7 @@ impl Reserved {
 }
 
 impl Scsi {
+    // What initiators' reservations mean for hosts.
     fn held(&self) -> Elsewhere {
         match self {
             Self::Kept(kept) => kept.held_for_strangers(),
@@ -312,7 +317,7 @@ impl Scsi {
     }
 }
 
-// What a file says, if it is there.
+// Reads and parses a file; `None` if there is none.
 fn read<T>(path: &Path, parse: fn(&str) -> Option<T>) -> Result<Option<T>, ReservedError> {
     let text = match read_text(path) {
         Ok(text) => text,
@@ -323,6 +328,7 @@ fn read<T>(path: &Path, parse: fn(&str) -> Option<T>) -> Result<Option<T>, Reser
     parse(&text).ok_or_else(damaged).map(Some)
 }
 
+// The first `FILE_BYTES` of a file.
 fn read_text(path: &Path) -> io::Result<String> {
     let file = File::open(path)?;
     let mut text = String::new();
@@ -330,7 +336,8 @@ fn read_text(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-// All of the new or all of the old is there whenever the power fails.
+// Replaces a file's text, or removes the file if `None`. The rename is atomic: after a power
+// failure the old or the new text is whole.
 fn keep(path: &Path, text: Option<String>) -> io::Result<()> {
     if let Some(text) = text {
         let mut beside = path.as_os_str().to_owned();

@@ -1,17 +1,16 @@
-//! Controllers that their hosts have another controller end (Cross-Controller Reset: TP8028, Base
-//! 2.3 5.4.3).
+//! Cross-Controller Reset (TP8028, Base 2.3 5.4.3): a host has one controller end another one.
 //!
-//! A host that has lost its way to a controller does not know what that still does. Over another
-//! way it names the controller, which ends as if its connection were gone; and the command is
-//! answered when nothing of it is under way any more. What takes longer than [`PATIENCE_NS`] is
-//! answered as still in progress, and the host asks again.
+//! A host that has lost its path to a controller does not know which commands are still under way.
+//! Over another path it names the controller, which ends as if its connection were gone; the
+//! command is answered when nothing of the controller is under way any more. A reset that takes
+//! longer than [`PATIENCE_NS`] is answered as in progress, and the host sends the command again.
 
 use nvme::{Instance, Slot, Status};
 
 use super::control::Control;
 
-/// How long a command waits for a controller to come to rest, if a quarter of the keep-alive time
-/// is not less: a host may send nothing meanwhile that keeps its own controller alive.
+/// How long a command waits for a controller to end, at most a quarter of the keep-alive time: the
+/// host may send no keep-alive to its own controller meanwhile.
 const PATIENCE_NS: u64 = 500_000_000;
 
 /// Commands of one admin queue that wait for other controllers.
@@ -26,7 +25,7 @@ struct Reset {
 }
 
 impl Resets {
-    /// Begins one; the admin connection to be closed for it, if its controller is there.
+    /// Begins a reset of controller `of`. Returns the admin connection to close, if there is one.
     ///
     /// # Errors
     /// The status with which the command ends.
@@ -49,7 +48,7 @@ impl Resets {
         Ok(connection)
     }
 
-    /// Takes the next that can be answered, with how it ends.
+    /// Takes the next reset to answer, with its status: finished, or in progress after its time.
     pub(crate) fn next(&mut self, control: &Control, now_ns: u64) -> Option<(Slot, Status)> {
         let over = |one: &Reset| match control.is_at_rest(one.of) {
             true => Some(Status::SUCCESS),
@@ -60,12 +59,12 @@ impl Resets {
         Some((self.0.swap_remove(place).slot, status))
     }
 
-    /// Until when the first of them waits.
+    /// When the first reset has waited long enough; `None` if none waits.
     pub(crate) fn until_ns(&self) -> Option<u64> {
         self.0.iter().map(|one| one.until_ns).min()
     }
 
-    /// None is answered any more.
+    /// Drops all resets unanswered, and returns their slots.
     pub(crate) fn forget(&mut self) -> impl Iterator<Item = Slot> {
         self.0.drain(..).map(|one| one.slot)
     }

@@ -1,10 +1,10 @@
-//! How much memory a connection has for what it receives: little while little comes, for most
-//! connections are idle.
+//! The size of a connection's receive buffer: small while little comes, for most connections are
+//! idle.
 
-/// Bytes received at once, at least and at most; both powers of two.
+/// Sizes of a receive buffer in bytes, at least and at most; both powers of two.
 const LEAST: usize = 2 << 10;
 const MOST: usize = 64 << 10;
-/// It shrinks when so many receives in a row have brought less than this part of it.
+/// The buffer shrinks after `CALM` receives in a row of less than one `PART`th of it.
 const CALM: u8 = 8;
 const PART: usize = 32;
 
@@ -22,7 +22,8 @@ impl Default for Room {
 }
 
 impl Room {
-    /// So many bytes have come at once.
+    /// Adapts the size after a receive of `count` bytes: a full buffer grows to the maximum, many
+    /// small receives shrink it.
     pub(crate) const fn learn(&mut self, count: usize) {
         if count >= self.bytes {
             (self.bytes, self.calm) = (MOST, 0);
@@ -37,7 +38,7 @@ impl Room {
         }
     }
 
-    /// Memory for the next, made of what was there for the last.
+    /// The buffer for the next receive: the last one, if it is not too large.
     pub(crate) fn fit(&self, mut input: Vec<u8>) -> Vec<u8> {
         if input.capacity() > self.bytes {
             input = Vec::new();

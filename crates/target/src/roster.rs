@@ -1,14 +1,13 @@
 //! Values by the names of hosts.
 //!
-//! Names come while connections do, and stay when those have gone. A name in a block of its own
-//! keeps a page that the state of connections has left, so all names lie in one block, and all rows
-//! in another.
+//! Names come with connections and outlive them. A separate allocation for each name would pin
+//! pages that connections have freed, so all names lie in one block, and all rows in another.
 //!
-//! Invariant: [`HOSTS_MAX`] hosts are told apart; the others share the row [`OTHERS`].
+//! Invariant: [`HOSTS_MAX`] hosts have rows of their own; the others share the row [`OTHERS`].
 
-/// Hosts that are told apart.
+/// Hosts that have rows of their own.
 pub(crate) const HOSTS_MAX: usize = 1024;
-/// All hosts beyond the first thousand, as one.
+/// The name of the row that all hosts beyond the first [`HOSTS_MAX`] share.
 pub const OTHERS: &str = "(others)";
 
 /// See the module's description.
@@ -27,7 +26,7 @@ struct Row<V> {
 }
 
 impl<V: Default> Roster<V> {
-    /// The row of a host, or that of the others if there are too many.
+    /// The row of a host, made if missing; the row [`OTHERS`] if there are too many hosts.
     pub(crate) fn row(&mut self, host: &str) -> &mut V {
         let (name, place) = match self.find(host) {
             Err(_) if self.rows.len() >= HOSTS_MAX => (OTHERS, self.find(OTHERS)),
@@ -47,6 +46,7 @@ impl<V: Default> Roster<V> {
         self.rows.iter().map(|row| (&self.names[row.start..row.end], &row.value))
     }
 
+    // The place of a name's row, or where it has to be inserted.
     fn find(&self, name: &str) -> Result<usize, usize> {
         self.rows.binary_search_by(|row| self.names[row.start..row.end].cmp(name))
     }

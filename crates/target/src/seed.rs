@@ -1,4 +1,4 @@
-//! What a shard is made with.
+//! The parts from which a shard is made.
 
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -23,11 +23,11 @@ pub(crate) struct Seed {
     pub(crate) mail: Receiver<Message>,
     pub(crate) peers: Arc<[Peer]>,
     pub(crate) counters: Arc<Counters>,
-    /// For the control thread.
+    /// Set for the control thread.
     pub(crate) control: Option<Control>,
-    /// For the control thread.
+    /// Set for the control thread.
     pub(crate) gate: Option<Gate>,
-    /// As the control thread knows them.
+    /// The loads of all shards; only the control thread's copy is used.
     pub(crate) loads: Loads,
     /// Those for NVMe/TCP first, in the order of the portals, then those for iSCSI.
     pub(crate) listeners: Vec<Listener>,

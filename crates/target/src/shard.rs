@@ -37,7 +37,7 @@ use super::tide::Tide;
 use super::times::Times;
 use super::witness::{Event, Happening, Why};
 
-// What a token of the ring is for, beside a number.
+// The upper byte of a ring token: what it is for. The rest is a number.
 const KIND: u64 = 0xff << 56;
 const RECEIVE: u64 = 1 << 56;
 const SEND: u64 = 2 << 56;
@@ -45,18 +45,18 @@ const JOB: u64 = 3 << 56;
 const MAIL: u64 = 4 << 56;
 const ACCEPT: u64 = 5 << 56;
 
-/// Requests that are submitted at once.
+/// Entries of the submission queue.
 const RING_ENTRIES: u32 = 1024;
-/// Jobs that end before their hosts hear of any.
+/// Jobs that are taken in one wake-up before their answers are sent.
 const JOBS_AT_ONCE: u32 = 8;
-/// Memory of commands that is kept for the next.
+/// Bytes of freed command memory that the pool keeps for reuse.
 const POOL_KEEPS: usize = 16 << 20;
 
-/// Silence after which TCP asks whether a peer is there, time between two questions, and how many
-/// may go unanswered.
+/// TCP keep-alive: silence before the first probe, time between probes, and how many may go
+/// unanswered.
 const TCP_KEEP_ALIVE: (Duration, Duration, u32) =
     (Duration::from_secs(60), Duration::from_secs(10), 6);
-/// Turns in a row at most: with so many shares of credit any command may begin.
+/// Rounds of `feed` at most: with so many shares of credit any command may begin.
 const ROUNDS_MAX: u32 = 64;
 
 /// See the module's description.
@@ -65,39 +65,39 @@ pub(crate) struct Shard {
     ring: Ring,
     connections: Vec<Option<Box<Connection>>>,
     free: Vec<u32>,
-    /// When something is to be done about each if nothing happens.
+    /// The deadline of each connection.
     due_ns: Vec<u64>,
     jobs: Jobs<Tag>,
     pool: Pool,
-    /// Connections that something has happened to.
+    /// Connections to settle after an event.
     touched: Vec<u32>,
     orders: Vec<Order>,
     sessions: Sessions,
     ledger: Ledger,
-    /// Since when it is to end.
+    /// When the stop was requested.
     stopping_ns: Option<u64>,
     now_ns: u64,
     idle: Idle,
-    /// From how many bytes on answers are sent in place.
+    /// From how many bytes on a send is zero copy.
     zero_copy: usize,
     /// Connections that wait for memory or for others, each once, in the order of their turns.
     starving: Vec<u32>,
     /// I/O queues and sessions that all shards together may have.
     most_connections: usize,
-    /// What others wait for was given back.
+    /// A range was released for which commands may wait.
     is_released: bool,
     times: Times,
     tide: Tide,
-    /// Listeners whose accepting has failed: they are tried again when times are looked at.
+    /// Listeners whose accept has failed; `look_at_times` tries them again.
     resting: Vec<u32>,
-    /// Connections that had not said what they are for when they came, and when that was.
+    /// Connections that may still be without Connect or login, and when they came.
     newcomers: VecDeque<(u32, u64)>,
     notes: Vec<(Happening, Why)>,
     tenants: Tenants,
 }
 
 impl Shard {
-    /// A shard for the calling thread.
+    /// Makes the shard of the calling thread.
     pub(crate) fn new(seed: Seed) -> sys::Result<Self> {
         let bytes = |limit: measure::Bytes| usize::try_from(limit.get()).unwrap_or(usize::MAX);
         let limits = &seed.config.limits;
@@ -142,7 +142,7 @@ impl Shard {
         Ok(shard)
     }
 
-    /// Works until it is told to stop and has nothing left to do.
+    /// Runs until it is stopped and has nothing left to do.
     pub(crate) fn run(mut self) -> sys::Result<()> {
         while !self.has_stopped() {
             self.trace();
@@ -151,7 +151,7 @@ impl Shard {
                 add(&self.seed.counters.sleeps, 1);
             }
             self.now_ns = self.ring.now_ns();
-            // Answers of the first jobs are on their way while the rest are still being made.
+            // Answers of the first jobs are sent while the rest are still being made.
             let mut jobs = 0;
             while jobs < JOBS_AT_ONCE
                 && let Some(completed) = self.ring.take_ended()
@@ -173,6 +173,7 @@ impl Shard {
         Ok(())
     }
 
+    // Publishes how much memory is in use.
     fn account(&mut self) {
         let counters = &self.seed.counters;
         self.tide.note(self.weight());
@@ -180,7 +181,7 @@ impl Shard {
         counters.memory_waits.store(self.pool.refusals(), Ordering::Relaxed);
     }
 
-    // Before a host has the answer, and may ask another shard what was done.
+    // Counts answered commands before hosts have the answers: counters are then never behind.
     fn count_answers(&mut self) {
         if !self.ledger.is_empty() {
             let Seed { index, counters, .. } = &self.seed;
@@ -188,7 +189,7 @@ impl Shard {
         }
     }
 
-    // Answers of this turn go to the kernel now.
+    // Adds up the stages of traced commands, as the kernel gets the answers of this wake-up.
     fn trace(&self) {
         let Some(times) = self.jobs.times() else { return };
         let counters = &self.seed.counters;
@@ -207,6 +208,7 @@ impl Shard {
         self.stopping_ns.is_some() && is_empty
     }
 
+    // Dispatches a completion of the ring.
     fn complete(&mut self, completed: Completed) {
         let number = u32::try_from(completed.token & !KIND).unwrap_or(u32::MAX);
         match completed.token & KIND {
@@ -253,7 +255,7 @@ impl Shard {
         }
     }
 
-    // What speaks on a connection that has come to the listener of this place.
+    // The protocol end of a connection to the listener at `place`.
     fn end_of(&self, place: usize, local: SocketAddr) -> Option<End> {
         let seed = &self.seed;
         // Listeners for NVMe/TCP come first.
@@ -265,7 +267,7 @@ impl Shard {
         Some(End::Iscsi(IscsiEnd::new(local, port)))
     }
 
-    // Whether a connection that has come may stay.
+    // Whether there is room for another connection; a refusal is noted for the operator.
     fn has_room(&self, socket: &Stream) -> bool {
         let most = self.seed.config.limits.connections as usize;
         let has_room = self.connections.len() - self.free.len() < most;
@@ -277,7 +279,7 @@ impl Shard {
         has_room
     }
 
-    // Those that have been silent longest make room: whoever says at once what it is for gets in.
+    // Evicts the oldest connection without Connect or login when there are too many.
     fn bound_newcomers(&mut self) {
         let most = self.seed.config.limits.handshakes as usize;
         if self.newcomers.len() <= most {
@@ -296,7 +298,7 @@ impl Shard {
     }
 
     fn adopt(&mut self, mut connection: Box<Connection>) -> u32 {
-        // It may have been on its way when its namespaces changed.
+        // Its namespaces may have changed while it moved between shards.
         connection.refresh();
         let number = self.free.pop().unwrap_or_else(|| {
             self.connections.push(None);
@@ -309,7 +311,7 @@ impl Shard {
         number
     }
 
-    // Bytes of a connection have been received or sent.
+    // Takes a completed receive or send of a connection.
     fn moved(&mut self, number: u32, completed: Completed) {
         let is_received = completed.token & KIND == RECEIVE;
         self.with(number, |connection, site| {
@@ -325,7 +327,7 @@ impl Shard {
         self.with(ended.tag.connection, |connection, site| connection.ended(ended, site));
     }
 
-    // Does something to a connection with all that it may use; it is looked at again in `settle`.
+    // Runs `act` on a connection, which is taken out meanwhile and settled afterwards.
     fn with(&mut self, number: u32, act: impl FnOnce(&mut Connection, &mut Site<'_>)) {
         let place = self.connections.get_mut(number as usize);
         let Some(mut connection) = place.and_then(Option::take) else { return };
@@ -344,7 +346,7 @@ impl Shard {
         }
     }
 
-    // Does something with all of the shard but its connections.
+    // Runs `act` on the shard's site without a connection.
     fn on_site<T>(&mut self, act: impl FnOnce(&mut Site<'_>) -> T) -> T {
         act(&mut self.site(u32::MAX, Account::NOBODY))
     }
@@ -371,7 +373,7 @@ impl Shard {
         }
     }
 
-    // Whatever is over because of the time.
+    // Acts on all deadlines: connections, controllers, resting listeners, memory.
     fn look_at_times(&mut self) {
         let limits = self.seed.config.limits;
         let drain_ns = limits.drain.as_ns();
@@ -405,7 +407,7 @@ impl Shard {
             self.all_give_back();
         }
         let busy_ns = thread_ns().saturating_sub(self.idle.looked_ns());
-        // Looks are timed by another clock: the difference may go back by a look, the counter not.
+        // Polling is timed by another clock, so the difference may decrease; the counter does not.
         self.seed.counters.busy_ns.fetch_max(busy_ns, Ordering::Relaxed);
         let deadline_ns = self.first_deadline_ns();
         self.times = Times { looked_ns: self.now_ns, deadline_ns, is_stale: false };
@@ -425,8 +427,8 @@ impl Shard {
         [self.jobs.deadline_ns(), self.times.next_ns()].into_iter().flatten().min()
     }
 
-    // Restores the invariants: what can be read is read, what is to be sent is under way, what is
-    // over is gone.
+    // Restores the invariants: readable input is parsed, output is being sent, and connections that
+    // have ended are freed.
     fn settle(&mut self) {
         if self.pool.take_room() || self.is_released {
             self.feed();
@@ -454,8 +456,8 @@ impl Shard {
         }
     }
 
-    // What has come back goes to those that wait for it, in turn: everybody may begin a share's
-    // worth in a round.
+    // Gives freed memory to waiting connections in turn: each may begin a share's worth of commands
+    // in a round.
     fn feed(&mut self) {
         let is_released = std::mem::take(&mut self.is_released);
         let mut waiting = std::mem::take(&mut self.starving);
@@ -468,7 +470,7 @@ impl Shard {
                 break;
             }
         }
-        // The next time another is the first.
+        // Another connection is first the next time.
         if waiting.len() > 1 {
             waiting.rotate_left(1);
         }
@@ -478,7 +480,7 @@ impl Shard {
         self.pool.take_room();
     }
 
-    // Whether it still waits.
+    // Feeds one connection. Returns whether it still waits.
     fn feed_one(&mut self, number: u32, is_released: bool) -> bool {
         let place = self.connections.get(number as usize).and_then(Option::as_ref);
         let Some(connection) = place else { return false };

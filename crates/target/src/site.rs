@@ -1,4 +1,4 @@
-//! What a connection may use of its shard, and what it asks of it.
+//! The parts of a shard that a connection may use, and its orders to the shard.
 
 use nvme::Slot;
 use scsi::iscsi::Task;
@@ -23,7 +23,7 @@ pub(crate) struct Tag {
     pub(crate) owner: Owner,
 }
 
-/// The command that a job is of.
+/// The command of a job: a slot of an NVMe queue, or a task of an iSCSI session.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Owner {
     Slot(Slot),
@@ -33,16 +33,16 @@ pub(crate) enum Owner {
 /// What holds for all connections of a shard.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rules {
-    /// How long who has not proved who it is waits for the answer.
+    /// How long the answer to a failed authentication is delayed.
     pub(crate) wrong_secret_ns: u64,
     /// I/O queues and sessions that all shards together may have.
     pub(crate) most_connections: usize,
-    /// Which shard it is, of how many; the control thread comes after them.
+    /// The shard's number, and how many there are; the control thread's number follows the last.
     pub(crate) shard: u16,
     pub(crate) shards: u16,
 }
 
-/// The connection that is driven, and whose memory it uses.
+/// The connection that is driven, and the account of its memory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Who {
     pub(crate) connection: u32,
@@ -55,11 +55,11 @@ pub(crate) struct Books<'a> {
     pub(crate) ledger: &'a mut Ledger,
 }
 
-/// What a connection wants of others.
+/// Orders and notes of a connection.
 pub(crate) struct Wishes<'a> {
-    /// What the shard is to do next.
+    /// Orders that the shard executes next.
     pub(crate) orders: &'a mut Vec<Order>,
-    /// What of this connection an operator is to know.
+    /// Events of this connection for the operator.
     pub(crate) notes: &'a mut Vec<(Happening, Why)>,
 }
 
@@ -68,12 +68,12 @@ pub(crate) struct Site<'a> {
     pub(crate) ring: &'a mut Ring,
     pub(crate) jobs: &'a mut Jobs<Tag>,
     pub(crate) pool: &'a mut Pool,
-    /// On the control thread.
+    /// Set on the control thread only.
     pub(crate) control: Option<&'a mut Control>,
     pub(crate) gate: Option<&'a mut Gate>,
     pub(crate) sessions: &'a mut Sessions,
     pub(crate) books: Books<'a>,
-    /// How much the shards have, as the control thread knows.
+    /// The loads of all shards; valid on the control thread.
     pub(crate) loads: &'a mut Loads,
     pub(crate) rules: Rules,
     pub(crate) now_ns: u64,
@@ -82,7 +82,7 @@ pub(crate) struct Site<'a> {
 }
 
 impl Site<'_> {
-    /// A command of this connection has been answered.
+    /// Records an answered command, and reports a device that has lost data.
     pub(crate) fn answered(&mut self, answered: Answered) {
         if answered.has_failed {
             self.tell_of_loss(&answered.namespace);
@@ -90,7 +90,7 @@ impl Site<'_> {
         self.books.ledger.note(self.who.account, answered);
     }
 
-    /// An operator is to know, once, that a device has lost what it took.
+    /// Notes for the operator, once, that a device has lost data.
     pub(crate) fn tell_of_loss(&mut self, namespace: &Namespace) {
         if namespace.is_newly_lost() {
             self.wishes.notes.push((Happening::Lost, Why::Namespace(namespace.id)));
@@ -98,45 +98,45 @@ impl Site<'_> {
     }
 }
 
-/// A command of an I/O queue that its host gives up.
+/// A command of an I/O queue that its host aborts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Abort {
     pub(crate) controller: u16,
     pub(crate) queue: u16,
     pub(crate) cid: u16,
-    /// Which Abort of the admin queue.
+    /// The number of the Abort at its admin queue.
     pub(crate) serial: u64,
 }
 
 impl Abort {
-    /// The controller, and its queue.
+    /// The controller's CNTLID, and the number of its queue.
     pub(crate) const fn of(&self) -> (u16, u16) {
         (self.controller, self.queue)
     }
 }
 
-/// Something a connection wants of its shard.
+/// Something that a connection has its shard do.
 pub(crate) enum Order {
-    /// This command is to be ended, wherever it is.
+    /// Abort this command on whatever shard it is.
     Abort(Abort),
-    /// This connection waits to live on its home shard.
+    /// This connection is to be moved to its home shard.
     Place(u32),
-    /// This controller's I/O queues are gone.
+    /// Close this controller's I/O queues on all shards.
     EndQueues(u16),
-    /// This connection has something to say, or can read on.
+    /// This connection has an answer to send, or can read on.
     Wake(u32),
-    /// This connection is to be closed.
+    /// Close this connection.
     Close(u32),
-    /// This connection makes room for others.
+    /// Close this connection to make room for others.
     Evict(u32),
-    /// The host of this admin connection has given it up.
+    /// Close this admin connection: its host has reset the controller over another one.
     Fence(u32),
-    /// What was waited for has come to pass.
+    /// All aborted commands have ended: do what follows.
     Follow(Then),
-    /// This change is made and kept, for this command.
+    /// Have the keeper make and store this change, for this command.
     Keep(Tag, Change),
-    /// Other shards end these commands too, for this wait.
+    /// Have other shards abort these commands too, for this wait.
     Quell(Scope, u64),
-    /// What others wait for was given back.
+    /// A range was released for which commands may wait.
     Released,
 }

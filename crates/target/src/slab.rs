@@ -1,6 +1,6 @@
-//! Places that are used again: memory for those that are not.
+//! Freeing of unused places of a slab.
 
-/// Takes away free places at the end, and gives their memory back.
+/// Removes free places at the end, and frees their memory.
 pub(crate) fn shrink<T>(places: &mut Vec<Option<T>>, free: &mut Vec<u32>) {
     while places.last().is_some_and(Option::is_none) {
         places.pop();

@@ -1,52 +1,53 @@
-//! Data that a host was asked for (R2T), and how much it may be asked for at a time.
+//! Solicited data (R2T), and how much of it may be outstanding at a time.
 //!
 //! Memory is held from the request to the last byte, so a host on a slow link would hold much of it
-//! for long. It is asked for as much as it has lately sent in [`PERIOD_NS`], twice; a host that
-//! sends fast is asked for more and more, as TCP's slow start does.
+//! for long. The window is twice what the host has lately sent in [`PERIOD_NS`]; for a fast host it
+//! grows exponentially, as in TCP's slow start.
 //!
 //! Invariants:
-//! - A host that owes nothing may be asked for a command of any size.
-//! - It never owes more than the larger of its share and twice what came in a period, but for that.
+//! - A host that owes nothing may be sent a request for a command of any size.
+//! - Otherwise it never owes more than the larger of its share and twice what came in a period.
 
 use super::dues::PROGRESS_BYTES;
 
-/// Time over which is counted how much a host sends.
+/// The period over which bytes of a host are counted.
 const PERIOD_NS: u64 = 50_000_000;
 
 /// See the module's description.
 #[derive(Debug, Default)]
 pub(crate) struct Solicited {
-    /// Commands whose data is owed, and its bytes.
+    /// Commands whose data is owed, and the requested bytes of it.
     commands: u32,
     bytes: u64,
-    /// Bytes that have come since the connection began.
+    /// Bytes that have come since the connection began; each end of a command adds
+    /// [`PROGRESS_BYTES`].
     came: u64,
-    /// When the period began, what has been sent in it, and in the one before.
+    /// When the period began, bytes of commands that ended in it, and in the one before.
     since_ns: u64,
     now_bytes: u64,
     last_bytes: u64,
 }
 
 impl Solicited {
-    /// Whether so many bytes more may be asked for; `share` may always be.
+    /// Whether `bytes` more may be requested; up to `share` always may.
     pub(crate) fn may_ask(&mut self, bytes: usize, share: usize, now_ns: u64) -> bool {
         self.turn(now_ns);
         let window = (2 * self.now_bytes.max(self.last_bytes)).max(share as u64);
         self.bytes == 0 || self.bytes + bytes as u64 <= window
     }
 
-    /// Data of a command is owed from now on. What comes without being asked for has no bytes.
+    /// Adds a command whose data is owed; `bytes` is 0 for unsolicited data.
     pub(crate) const fn ask(&mut self, bytes: usize) {
         self.commands += 1;
         self.bytes += bytes as u64;
     }
 
-    /// So many bytes have come.
+    /// Counts received bytes.
     pub(crate) const fn moved(&mut self, bytes: usize) {
         self.came += bytes as u64;
     }
 
-    /// Data of a command is owed no longer, of which so many bytes were asked for.
+    /// Removes a command whose data is no longer owed, and of which `bytes` were requested.
     pub(crate) fn end(&mut self, bytes: usize, now_ns: u64) {
         self.turn(now_ns);
         self.commands = self.commands.saturating_sub(1);
@@ -55,12 +56,12 @@ impl Solicited {
         self.came += PROGRESS_BYTES;
     }
 
-    /// How many bytes of data have come, if any are owed.
+    /// How many bytes of data have come since the connection began; `None` if no data is owed.
     pub(crate) const fn owed(&self) -> Option<u64> {
         if self.commands > 0 { Some(self.came) } else { None }
     }
 
-    // Begins another period when one is over.
+    // Begins another period if the last one is over.
     const fn turn(&mut self, now_ns: u64) {
         let age_ns = now_ns.saturating_sub(self.since_ns);
         if age_ns >= PERIOD_NS {

@@ -1,17 +1,16 @@
-//! Which bytes of a namespace are being written, so that nothing comes between the reading and the
-//! writing of a command that does both (SBC-3 5.2, 5.13).
+//! Range locks of a namespace, so that no write comes between the read and the write of a command
+//! that does both (SBC-3 5.2, 5.13).
 //!
-//! Writes of either protocol share a stripe; a command that reads first has it alone. A stripe is
-//! all the bytes whose place, in pieces of 1 MiB, has the same remainder. Whoever waits on another
-//! shard is told by mail.
+//! Writes of either protocol hold a stripe shared; a command that reads first holds it exclusively.
+//! A stripe is every 64th piece of 1 MiB. Commands that wait on other shards are woken by mail.
 //!
-//! Preempt and Abort over NVMe has every stripe alone before it is answered: what it fences off has
-//! ended then.
+//! Preempt and Abort over NVMe holds every stripe exclusively before it is answered: all writes of
+//! the preempted host have ended then.
 //!
 //! Invariants:
-//! - A stripe is had alone by one, or shared by any number.
-//! - Whoever is refused is told when to try again: `leave` says that somebody waits.
-//! - Once somebody waits to have a stripe alone nobody new shares it, so that the wait ends.
+//! - A stripe is held exclusively by one command, or shared by any number.
+//! - A refused command learns when to try again: `leave` returns whether commands wait.
+//! - Once a command waits for a stripe exclusively no new one shares it, so that the wait ends.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -28,7 +27,7 @@ pub(crate) struct Stripes {
     waiting: AtomicU32,
 }
 
-/// Bytes that a command has, alone or not.
+/// Bytes that a command holds, exclusively (`is_alone`) or shared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hold {
     pub(crate) offset: u64,
@@ -37,7 +36,7 @@ pub(crate) struct Hold {
     pub(crate) is_alone: bool,
 }
 
-/// What a command has, or waits for.
+/// What a command holds, or waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Range {
     None,
@@ -52,6 +51,7 @@ impl Default for Stripes {
 }
 
 impl Hold {
+    // The stripes of the range, each once.
     fn stripes(&self) -> impl Iterator<Item = usize> + use<> {
         let first = self.offset >> PIECE_SHIFT;
         let last = (self.offset + self.length.max(1) - 1) >> PIECE_SHIFT;
@@ -62,8 +62,8 @@ impl Hold {
 }
 
 impl Stripes {
-    /// Takes it for a command that has nothing or waits for it already, or waits for it from now
-    /// on: whoever gives up what it waits for says so.
+    /// Takes `hold` for a command, or lets the command wait; `before` is what it holds or waits for
+    /// now. A release (`leave`) then reports that a command waits.
     pub(crate) fn take_or_wait(&self, hold: Hold, before: Range) -> Range {
         let waits = matches!(before, Range::Waits(_));
         if !waits {
@@ -72,7 +72,7 @@ impl Stripes {
             }
             self.wait();
         }
-        // Once more if it has not waited: what was given up in between has not been said.
+        // Try again after registering: a release in between did not know of this wait.
         if self.take(hold) {
             self.wait_no_longer(hold);
             return Range::Has(hold);
@@ -80,7 +80,7 @@ impl Stripes {
         Range::Waits(hold)
     }
 
-    /// Gives up what a command has or waits for; whether somebody is to be told.
+    /// Releases what a command holds, or ends its wait. Returns whether waiting commands may go on.
     pub(crate) fn leave(&self, range: &mut Range) -> bool {
         match std::mem::replace(range, Range::None) {
             Range::None => false,
@@ -92,7 +92,7 @@ impl Stripes {
         }
     }
 
-    // Takes all of it or nothing; whether it has.
+    // Takes all stripes of `hold` or none. Returns whether it has taken them.
     fn take(&self, hold: Hold) -> bool {
         for (taken, stripe) in hold.stripes().enumerate() {
             if !self.take_stripe(stripe, hold.is_alone) {
@@ -103,6 +103,7 @@ impl Stripes {
         true
     }
 
+    // Takes a stripe. Returns whether it has; a refused exclusive try marks the stripe as wanted.
     fn take_stripe(&self, stripe: usize, is_alone: bool) -> bool {
         let taken = |state: u32| match is_alone {
             false => (state & (ALONE | WANTED) == 0).then_some(state + 1),
@@ -116,26 +117,29 @@ impl Stripes {
         }
     }
 
+    // Registers a waiting command.
     fn wait(&self) {
         self.waiting.fetch_add(1, Ordering::AcqRel);
     }
 
+    // Ends a wait, and removes its marks.
     fn wait_no_longer(&self, hold: Hold) {
         self.waiting.fetch_sub(1, Ordering::AcqRel);
         if hold.is_alone {
-            // Another that wants it says so again when it tries.
+            // Another command that wants the stripe marks it again when it tries.
             for stripe in hold.stripes() {
                 self.states[stripe].fetch_and(!WANTED, Ordering::AcqRel);
             }
         }
     }
 
-    // Gives it back; whether somebody waits for something.
+    // Releases `hold`. Returns whether any command waits.
     fn give(&self, hold: Hold) -> bool {
         hold.stripes().for_each(|stripe| self.give_stripe(stripe, hold));
         self.waiting.load(Ordering::Acquire) > 0
     }
 
+    // Releases one stripe of `hold`.
     fn give_stripe(&self, stripe: usize, hold: Hold) {
         if hold.is_alone {
             self.states[stripe].fetch_and(!ALONE, Ordering::AcqRel);

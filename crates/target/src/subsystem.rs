@@ -1,4 +1,4 @@
-//! What hosts can connect to, and the namespaces they find there.
+//! Subsystems, to which hosts connect, and their namespaces.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,27 +16,27 @@ use super::reserved::Reserved;
 use super::stripes::Stripes;
 use super::views::{Host, Views, ViewsSeen};
 
-/// A device as hosts see it.
+/// A namespace: a device as hosts see it.
 pub struct Namespace {
     /// NSID: 1 to 1024.
     pub id: u32,
-    /// What holds its bytes.
+    /// The device that has its bytes.
     pub backend: Arc<dyn Backend>,
-    /// It is the same to hosts as long as these are: NGUID and UUID.
+    /// NGUID and UUID, by which hosts recognise the namespace.
     pub nguid: [u8; 16],
     /// See above.
     pub uuid: [u8; 16],
-    /// Drawn when its medium was opened, for hosts with several ways to it.
+    /// Random, drawn when the namespace was opened: hosts with several paths compare it.
     pub(super) opening: Opening,
-    /// Which hosts may do what with it.
+    /// Its reservations.
     pub reserved: Reserved,
     pub(super) meter: Arc<Meter>,
     pub(super) stripes: Stripes,
-    /// Those that hosts see in place of it, if each sees its own.
+    /// The hosts' own disks in place of this namespace, if its memory is leased.
     pub(super) views: Option<Views<Self>>,
-    /// One host sees it.
+    /// Whether one host alone sees it.
     pub(super) is_private: bool,
-    /// That its device has lost what it took has been told.
+    /// Whether a loss of its device has been reported.
     pub(super) has_told: AtomicBool,
 }
 
@@ -55,12 +55,12 @@ pub struct Subsystem {
 pub const NAMESPACES_MAX: u32 = 1024;
 
 impl Namespace {
-    /// A namespace with nothing done yet, that nobody has reserved; `id` is 1 to
-    /// [`NAMESPACES_MAX`]. Its identifiers are those of its medium.
+    /// A namespace without reservations; `id` is 1 to [`NAMESPACES_MAX`]. Its NGUID and UUID are
+    /// made of the medium's identity.
     #[must_use]
     pub fn new(id: u32, backend: Arc<dyn Backend>, identity: Identity) -> Self {
         let views = backend.lease().cloned().map(Views::new);
-        // Of whatever protocol and host: a loss concerns all.
+        // The latch is common to all protocols and hosts: a loss concerns all.
         let backend = Arc::new(LatchedBackend::new(backend)) as Arc<dyn Backend>;
         let (nguid, uuid) = (identity.nguid(), identity.uuid());
         let (reserved, meter) = (Reserved::default(), Arc::default());
@@ -82,30 +82,30 @@ impl Namespace {
         }
     }
 
-    // A disk of one host in it; what is done with that is counted here.
+    // A private namespace for one host, which shares the counters of this one.
     fn view(&self, backend: Arc<dyn Backend>) -> Self {
         let meter = Arc::clone(&self.meter);
         let view = Self::new(self.id, backend, Identity::drawn());
         Self { meter, is_private: true, ..view }
     }
 
-    // Whether its device has lost what it took, and this is the first to ask since.
+    // Whether its device has lost data and this is the first call since.
     pub(super) fn is_newly_lost(&self) -> bool {
         self.backend.lost().is_some() && !self.has_told.swap(true, Ordering::Relaxed)
     }
 
-    /// What has been done with it, by the number of each shard that has done something.
+    /// Its counters, by the number of each shard that has used them.
     pub fn counters(&self) -> impl Iterator<Item = (u16, &NamespaceCounters)> {
         self.meter.shards()
     }
 
-    /// What is known of the disks that hosts have of their own in it, if they have.
+    /// The state of the hosts' own disks; `None` if its memory is not leased.
     #[must_use]
     pub fn views(&self) -> Option<ViewsSeen> {
         self.views.as_ref().map(Views::seen)
     }
 
-    /// What Identify says of it (NVM Command Set 4.1.5).
+    /// Its data for Identify Namespace (NVM Command Set 4.1.5).
     #[must_use]
     pub fn data(&self) -> NamespaceData {
         let geometry = self.backend.geometry();
@@ -120,7 +120,7 @@ impl Namespace {
             optimal_write_blocks: blocks(geometry.optimal_bytes),
             discards_to_zero: true,
             used_blocks: self.backend.used_bytes().map(|bytes| bytes >> geometry.block_shift),
-            // Nobody else could use it.
+            // No other host could use it.
             reservation_kinds: if self.is_private { 0 } else { self.reserved.capabilities() },
             ana_group: 0,
             is_shared: !self.is_private,
@@ -131,8 +131,8 @@ impl Namespace {
 }
 
 impl Subsystem {
-    /// A subsystem with these namespaces, whose identifiers differ, for these hosts; for anybody if
-    /// `None`.
+    /// A subsystem with these namespaces, whose identifiers differ, for these hosts; `None` admits
+    /// all.
     #[must_use]
     pub fn new(nqn: Nqn, hosts: Option<BTreeSet<Nqn>>, namespaces: Vec<Namespace>) -> Self {
         let mut namespaces: Vec<_> = namespaces.into_iter().map(Arc::new).collect();
@@ -146,14 +146,14 @@ impl Subsystem {
         }
     }
 
-    /// Its namespaces now, in order.
+    /// Its current namespaces, in the order of identifiers.
     #[must_use]
     pub fn namespaces(&self) -> Arc<[Arc<Namespace>]> {
         Arc::clone(&self.namespaces.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Its namespaces as a host sees them: its own disk in place of one that is leased, and none
-    /// where it can have none.
+    /// Its namespaces as a host sees them: for leased memory the host's own disk, or nothing if it
+    /// can have none.
     pub(super) fn seen_by(&self, host: &Host) -> Arc<[Arc<Namespace>]> {
         let all = self.namespaces();
         if all.iter().all(|one| one.views.is_none()) {
@@ -166,12 +166,12 @@ impl Subsystem {
         seen.collect()
     }
 
-    /// Whether it has namespaces that a host does not see who should.
+    /// Whether `seen` lacks namespaces: a host should see all.
     pub(super) fn has_more_than(&self, seen: &[Arc<Namespace>]) -> bool {
         self.namespaces().len() > seen.len()
     }
 
-    /// Its namespaces that iSCSI initiators see: those that nobody leases.
+    /// Its namespaces that iSCSI initiators see: those whose memory is not leased.
     pub(super) fn units(&self) -> Arc<[Arc<Namespace>]> {
         let all = self.namespaces();
         if all.iter().all(|one| one.views.is_none()) {
@@ -180,22 +180,23 @@ impl Subsystem {
         all.iter().filter(|one| one.views.is_none()).cloned().collect()
     }
 
-    /// Ends leases whose time is over; milliseconds to the next look, if there are any.
+    /// Ends leases whose time is over. Returns the milliseconds to the next look; `None` without
+    /// views.
     pub(super) fn look_at_views(&self, now_ms: u64) -> Option<u64> {
         let namespaces = self.namespaces();
         let views = namespaces.iter().filter_map(|one| one.views.as_ref());
         views.filter_map(|views| views.look(now_ms)).min()
     }
 
-    /// Puts other namespaces in place of those it has; [`super::Target::changed`] then tells hosts.
+    /// Replaces its namespaces; [`super::Target::changed`] then notifies hosts.
     pub fn replace(&self, mut namespaces: Vec<Arc<Namespace>>) {
         namespaces.sort_by_key(|namespace| namespace.id);
         *self.namespaces.write().unwrap_or_else(PoisonError::into_inner) = namespaces.into();
         self.generation.fetch_add(1, Ordering::Relaxed);
     }
 
-    // Logical units have the sizes of their namespaces from now on, and whoever sees any of them
-    // hears of others that are new or gone.
+    // Resizes logical units to their namespaces, and raises a unit attention at all of them if a
+    // changed one is new or gone.
     pub(super) fn tell_initiators(&self, changed: &[u32]) {
         let namespaces = self.namespaces();
         let is_seen = |one: &Arc<Namespace>| one.reserved.with_unit(|_| ()).is_some();
@@ -212,7 +213,7 @@ impl Subsystem {
         }
     }
 
-    // Whoever sees its logical units hears that some ports are in another state.
+    // Raises a unit attention for changed port states at all logical units.
     pub(super) fn tell_of_ports(&self) {
         for namespace in &*self.namespaces() {
             namespace.reserved.with_unit(LogicalUnit::port_states_changed);
@@ -225,13 +226,13 @@ impl Subsystem {
         self.generation.load(Ordering::Relaxed)
     }
 
-    /// How iSCSI initiators find it; they do not if `None`.
+    /// The iSCSI name and access of the subsystem; `None` if initiators do not see it.
     #[must_use]
     pub fn iscsi(&self) -> Option<IscsiAccess> {
         self.iscsi.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// From now on initiators find it so; those that have logged in stay.
+    /// Sets the iSCSI name and access; sessions that exist stay.
     pub fn set_iscsi(&self, access: Option<IscsiAccess>) {
         *self.iscsi.write().unwrap_or_else(PoisonError::into_inner) = access;
     }
@@ -243,13 +244,13 @@ impl Subsystem {
         hosts.as_ref().is_none_or(|hosts| hosts.contains(host))
     }
 
-    /// From now on these hosts may connect, anybody if `None`; those that have stay.
+    /// Sets which hosts may connect, all if `None`; connected hosts stay.
     pub fn admit(&self, hosts: Option<BTreeSet<Nqn>>) {
         *self.hosts.write().unwrap_or_else(PoisonError::into_inner) = hosts;
     }
 }
 
-/// The one of these identifiers.
+/// The namespace with this identifier; `namespaces` are in order.
 #[must_use]
 pub(super) fn find(namespaces: &[Arc<Namespace>], id: u32) -> Option<&Arc<Namespace>> {
     let place = namespaces.binary_search_by_key(&id, |namespace| namespace.id).ok()?;

@@ -1,6 +1,6 @@
-//! How much each host uses of a shard: what an operator asks when somebody is greedy.
+//! How much each host uses of a shard, for an operator who looks for greedy hosts.
 //!
-//! Invariant: counts never fall. What a host has used is kept when its last connection goes.
+//! Invariant: counts never fall. Usage of a host outlives its last connection.
 
 use std::sync::Arc;
 
@@ -13,18 +13,18 @@ use super::roster::Roster;
 pub struct Usage {
     /// Connections with I/O queues, or of sessions.
     pub connections: u64,
-    /// Bytes of memory that its data and answers on their way take now.
+    /// Bytes of memory that its data and answers in transit take now.
     pub memory_bytes: u64,
-    /// Times that a command of it has had to wait for memory.
+    /// Times that one of its commands has had to wait for memory.
     pub memory_waits: u64,
-    /// Commands that were answered, however they went.
+    /// Commands that were answered, failed ones included.
     pub commands: u64,
     /// Bytes that were read or written.
     pub bytes: u64,
 }
 
 impl Usage {
-    /// Both together.
+    /// Adds the usage of `other`.
     pub const fn add(&mut self, other: &Self) {
         self.connections += other.connections;
         self.memory_bytes += other.memory_bytes;
@@ -54,15 +54,15 @@ pub(crate) struct Tenants {
 }
 
 impl Tenants {
-    /// The account of a host is closed.
+    /// Saves the work of a host's account, which is about to be closed.
     pub(crate) fn leave(&mut self, host: &str, work: &Work) {
         if *work != Work::default() {
             self.gone.row(host).add(&Usage::of(work));
         }
     }
 
-    /// All that hosts use: these accounts, with the memory they hold and their connections, and
-    /// what those that have gone had used.
+    /// The usage of all hosts: open accounts (host, connections, bytes held, work), and the saved
+    /// work of closed ones.
     pub(crate) fn report(
         &self,
         accounts: impl Iterator<Item = (Arc<str>, u64, u64, Work)>,

@@ -1,38 +1,38 @@
-//! When a shard gives memory back to the system: once what is held has been far below what it was
-//! for a while, and once more when the rest has gone, too.
+//! When a shard frees memory to the system: once its use has been far below its peak for a period,
+//! and again when the rest has been freed, too.
 
 /// See the module's description.
 #[derive(Debug, Default)]
 pub(crate) struct Tide {
-    /// The most that was held since memory was last given back, and since the last look.
+    /// Peaks of the bytes held: since memory was last freed, and since the last look.
     high: usize,
     recent: usize,
     looked_ns: u64,
-    /// Memory has been given back, and more was let go since.
+    /// Memory was freed, and use may still be falling.
     is_ebbing: bool,
 }
 
 /// Time between two looks.
 const PERIOD_NS: u64 = 1_000_000_000;
-/// Bytes that are not worth the trouble.
+/// A peak in bytes below which freeing is not worth the trouble.
 const LEAST: usize = 8 << 20;
-/// Bytes that come and go without end.
+/// Bytes of fluctuation that count as steady.
 const RIPPLE: usize = 256 << 10;
 
 impl Tide {
-    /// So many bytes are held.
+    /// Records how many bytes are held.
     pub(crate) fn note(&mut self, held: usize) {
         self.recent = self.recent.max(held);
         self.high = self.high.max(held);
     }
 
-    /// When it is to be looked at next, if there may be something to give back.
+    /// When the next look is due; `None` if there is nothing to free.
     pub(crate) const fn next_ns(&self) -> Option<u64> {
         let is_worth_it = self.high >= LEAST || self.is_ebbing;
         if is_worth_it { Some(self.looked_ns + PERIOD_NS) } else { None }
     }
 
-    /// Whether memory is to be given back now, of which `held` bytes are held.
+    /// Whether memory is to be freed now, while `held` bytes are held.
     pub(crate) fn has_fallen(&mut self, held: usize, now_ns: u64) -> bool {
         if self.next_ns().is_none_or(|at| at > now_ns) {
             return false;

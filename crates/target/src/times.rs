@@ -1,12 +1,12 @@
-//! When a shard looks at its connections and hosts although nothing has happened to them.
+//! When a shard checks the deadlines of its connections and hosts.
 
-/// When connections and hosts are to be looked at because nothing has happened to them.
+/// See the module's description.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Times {
     pub(crate) looked_ns: u64,
-    /// The first that was known then.
+    /// The first deadline that was known at the last look.
     pub(crate) deadline_ns: Option<u64>,
-    /// Something has happened since; none of what can begin is due sooner than `LOOK_NS`.
+    /// Whether there were events since; deadlines that they begin are at least `LOOK_NS` away.
     pub(crate) is_stale: bool,
 }
 
@@ -14,6 +14,7 @@ pub(crate) struct Times {
 pub(crate) const LOOK_NS: u64 = 10_000_000;
 
 impl Times {
+    /// When the next look is due; `None` if never.
     pub(crate) fn next_ns(&self) -> Option<u64> {
         let soon = self.is_stale.then_some(self.looked_ns + LOOK_NS);
         [self.deadline_ns, soon].into_iter().flatten().min()

@@ -1,17 +1,18 @@
-//! The disks that hosts have of their own in memory that is leased: who has which, and until when.
+//! Views: disks in leased memory that hosts have of their own; which host has which, and until
+//! when.
 //!
-//! A view is a namespace (`N`) like any other, but that one host alone sees it (NMIC says that it
-//! is private). So nothing else of a target has to know of views: a queue, a controller and a
-//! command hold namespaces, and those of a host are found here.
+//! A view is a namespace (`N`) like any other, except that one host alone sees it (NMIC: private).
+//! So nothing else of a target has to know of views: a queue, a controller and a command hold
+//! namespaces, and this module finds those of a host.
 //!
 //! Who a host is: its NQN and its identifier. A host with several controllers has one view.
 //!
 //! Invariants:
-//! - Whatever can still write to a view holds it: the controller, its queues, their commands. A
-//!   lease begins when nobody does, and while it lasts the host finds the view again.
-//! - A view that has ended is held by nobody, so no late write can reach it; and its host gets
-//!   another, with zeros and another identity.
-//! - A lease never ends early: time is counted from when a look has found nobody.
+//! - Whatever can still write to a view holds a reference: the controller, its queues, their
+//!   commands. A lease begins when none is left, and while it lasts the host finds the view again.
+//! - A view that has ended has no references, so no late write can reach it; its host gets another,
+//!   with zeros and another identity.
+//! - A lease never ends early: its time counts from a look that found no references.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -43,54 +44,54 @@ struct State<N> {
 struct View<N> {
     namespace: Arc<N>,
     backend: Arc<ViewBackend>,
-    /// Nobody has held it since.
+    /// When a look first found no references; `None` while there are some.
     idle_since_ms: Option<u64>,
 }
 
-/// What is known of the views of a namespace, at one time.
+/// The state of all views of a namespace at one time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ViewsSeen {
-    /// Each of them, by host.
+    /// Each view, in the order of hosts.
     pub views: Vec<ViewSeen>,
     /// How long a view outlives the last connection of its host.
     pub lease: Duration,
-    /// Bytes of a view.
+    /// Size of a view in bytes.
     pub quota_bytes: u64,
-    /// Bytes that all of them may have, and have.
+    /// Bytes of memory that all views may use, and use.
     pub total_bytes: u64,
     /// See above.
     pub used_bytes: u64,
-    /// Views whose lease has ended while they had bytes, and how many they had.
+    /// Views whose lease has ended while they had data, and the bytes of it.
     pub ended: u64,
     /// See above.
     pub ended_bytes: u64,
-    /// Writes that have found no memory.
+    /// Writes that failed for lack of memory.
     pub refused: u64,
 }
 
-/// A view, at one time.
+/// The state of a view at one time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ViewSeen {
     /// The NQN of its host.
     pub host: String,
     /// HOSTID.
     pub host_id: [u8; 16],
-    /// Bytes that it has.
+    /// Bytes of memory that it uses.
     pub used_bytes: u64,
-    /// Its host is connected.
+    /// Whether a connection or a command of its host holds it.
     pub is_held: bool,
-    /// Its writes that have found no memory.
+    /// Its writes that failed for lack of memory.
     pub refused: u64,
 }
 
-/// Views of a namespace at most; a host beyond them is told that the controller is busy.
+/// Views of a namespace at most; further hosts are refused with Connect Controller Busy.
 const VIEWS_MAX: usize = 1024;
-/// Looks within the time of a lease, and the times between two at least and at most.
+/// Looks within the time of a lease, and the milliseconds between two at least and at most.
 const LOOKS: u64 = 8;
 const LOOK_MS: [u64; 2] = [10, 1000];
 
 impl<N> Views<N> {
-    /// None yet.
+    /// No views yet, in memory of this lease.
     pub(super) fn new(lease: Lease) -> Self {
         let state = State { views: BTreeMap::new(), ended: 0, ended_bytes: 0 };
         Self { lease, state: Mutex::new(state) }
@@ -100,8 +101,8 @@ impl<N> Views<N> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The view of a host; if it has none, that which is made of a new disk, or `None` if there can
-    /// be no more.
+    /// The view of a host, made of a new disk if it has none; `None` if there is no room for
+    /// another.
     pub(super) fn of(
         &self,
         host: &Host,
@@ -121,13 +122,14 @@ impl<N> Views<N> {
         Some(namespace)
     }
 
-    /// Ends those whose time is over; milliseconds to the next look, if there are any.
+    /// Ends views whose lease is over. Returns the milliseconds to the next look; `None` without
+    /// views.
     pub(super) fn look(&self, now_ms: u64) -> Option<u64> {
         let ttl_ms = self.lease.ttl().as_ns().div_ceil(1_000_000);
         let mut state = self.lock();
         let mut over = Vec::new();
         for (host, view) in &mut state.views {
-            // Nobody gets one but with this lock, or from somebody who has one.
+            // New references are made under this lock or from existing ones.
             if Arc::strong_count(&view.namespace) > 1 {
                 view.idle_since_ms = None;
             } else if now_ms - *view.idle_since_ms.get_or_insert(now_ms) >= ttl_ms {
@@ -143,12 +145,12 @@ impl<N> Views<N> {
         let [least, most] = LOOK_MS;
         let next = (!state.views.is_empty()).then(|| (ttl_ms / LOOKS).clamp(least, most));
         drop(state);
-        // Much memory may take a while to go back; nobody waits for the lock meanwhile.
+        // Freeing much memory takes a while; the lock is free meanwhile.
         drop(ended);
         next
     }
 
-    /// What is known of them.
+    /// The current state of all views.
     pub(super) fn seen(&self) -> ViewsSeen {
         let state = self.lock();
         let views = state.views.iter().map(|(host, view)| ViewSeen {

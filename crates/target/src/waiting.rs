@@ -1,4 +1,4 @@
-//! Commands of a queue or a session that wait, and for what.
+//! Waiting commands of a queue or a session.
 
 use std::collections::VecDeque;
 
@@ -6,13 +6,13 @@ use super::solicited::Solicited;
 
 /// See the module's description; `C` names a command.
 pub(crate) struct Waiting<C> {
-    /// For memory.
+    /// Commands that wait for memory.
     pub(crate) starving: VecDeque<C>,
-    /// For others to be done with what they write.
+    /// Commands that wait for a range that others hold.
     pub(crate) parked: Vec<C>,
-    /// Writes whose data is not asked for before other data has come.
+    /// Writes whose data is not requested before other data has come.
     pub(crate) unasked: VecDeque<C>,
-    /// What was asked for.
+    /// The data that was requested.
     pub(crate) solicited: Solicited,
 }
 
@@ -24,17 +24,17 @@ impl<C> Default for Waiting<C> {
 }
 
 impl<C: Copy + PartialEq> Waiting<C> {
-    /// Whether any waits for what others give back.
+    /// Whether any command waits for memory or for a range.
     pub(crate) fn is_starving(&self) -> bool {
         !self.starving.is_empty() || !self.parked.is_empty()
     }
 
-    /// How many bytes of data have come, if any are owed.
+    /// How many bytes of data have come since the connection began; `None` if no data is owed.
     pub(crate) const fn owed(&self) -> Option<u64> {
         self.solicited.owed()
     }
 
-    /// A command waits for nothing any more; whether it did.
+    /// Removes a command from all lists. Returns whether it was waiting.
     pub(crate) fn forget(&mut self, command: C) -> bool {
         let count = |all: &Self| all.starving.len() + all.parked.len() + all.unasked.len();
         let before = count(self);

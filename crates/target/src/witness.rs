@@ -1,11 +1,11 @@
-//! What hosts do that an operator wants to know: counted by host and kind, and told one by one.
+//! Events about hosts for the operator: counted by host and kind, and reported one by one.
 //!
-//! Shards note what is rare (a login, a refusal, a broken rule), never what commands do, so one
-//! lock is enough.
+//! Shards note rare events (a login, a refusal, a violation), never commands, so one lock is
+//! enough.
 //!
 //! Invariants:
-//! - Memory is bounded: so many hosts are counted apart as a [`Roster`] has room for, and
-//!   [`EVENTS_MAX`] events wait to be told. What is beyond is counted as untold.
+//! - Memory is bounded: a [`Roster`] bounds the hosts that are counted separately, and
+//!   [`EVENTS_MAX`] events wait to be reported. Events beyond are only counted.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -18,7 +18,7 @@ use sys::event::Waker;
 
 use super::roster::Roster;
 
-/// Events that wait to be told.
+/// Events that wait to be reported, at most.
 const EVENTS_MAX: usize = 1024;
 
 /// Kinds of events.
@@ -26,34 +26,34 @@ const EVENTS_MAX: usize = 1024;
 pub enum Happening {
     /// A controller was made, or a connection of a session logged in.
     LoggedIn,
-    /// A controller or a session is over.
+    /// A controller, or a connection of a session, ended.
     Left,
     /// A Connect or a login was refused.
     Refused,
-    /// An initiator has not proved who it is.
+    /// An initiator failed CHAP authentication.
     WrongSecret,
     /// A connection broke the protocol.
     Violation,
-    /// Data that the target asked for has not come in time.
+    /// Data that the target requested did not come in time.
     LateData,
-    /// The peer does not read what it is sent.
+    /// The peer did not read what it was sent.
     Unread,
-    /// A connection has not said in time what it is for.
+    /// A connection did not finish Connect or login in time.
     Silent,
-    /// No keep-alive has come in time.
+    /// No keep-alive came in time.
     Expired,
-    /// It made room for others.
+    /// A connection was closed to make room for others.
     Evicted,
-    /// Its host has lost its way to it, and had another controller end it.
+    /// A controller was reset by its host over another controller.
     Fenced,
-    /// There are as many connections as may be.
+    /// A connection was refused because there are as many as may be.
     Full,
-    /// A device has failed to keep what was written; it promises nothing any more.
+    /// A device has lost written data, and guarantees nothing any more.
     Lost,
 }
 
 impl Happening {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 13] = [
         Self::LoggedIn,
         Self::Left,
@@ -70,7 +70,7 @@ impl Happening {
         Self::Lost,
     ];
 
-    /// Its name as a label.
+    /// The kind's name as a label.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -94,7 +94,7 @@ impl Happening {
 /// Why something happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
-    /// Its kind says it all.
+    /// No further reason.
     Plain,
     /// A host broke a rule of NVMe/TCP.
     Nvme(nvme::Fatal),
@@ -104,7 +104,7 @@ pub enum Why {
     Status(Status),
     /// A login ended with this status.
     Login(LoginStatus),
-    /// It is about the device of this namespace.
+    /// The event concerns the device of this namespace.
     Namespace(u32),
 }
 
@@ -121,15 +121,15 @@ impl fmt::Display for Why {
     }
 }
 
-/// How often what has happened, of what has happened at all.
+/// How often each kind of event has happened, without kinds that have not.
 pub type Counts = Vec<(Happening, u64)>;
 
-/// Something that has happened.
+/// An event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// Its kind.
+    /// The kind.
     pub what: Happening,
-    /// Why.
+    /// The reason.
     pub why: Why,
     /// Where the connection came from, if that is known.
     pub peer: Option<SocketAddr>,
@@ -160,6 +160,7 @@ impl Witness {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Counts an event, and queues it for the operator if there is room.
     pub(crate) fn note(&self, event: Event) {
         let mut book = self.book();
         book.counts.row(event.host.as_deref().unwrap_or(""))[event.what as usize] += 1;
@@ -178,7 +179,7 @@ impl Witness {
         &self.waker
     }
 
-    /// Events since the last call, oldest first, and how many more there were of each kind.
+    /// Events since the last call, oldest first, and counts by kind of those that found no room.
     #[must_use]
     pub fn take(&self) -> (Vec<Event>, Counts) {
         let mut book = self.book();
@@ -188,8 +189,7 @@ impl Witness {
         (events, untold.collect())
     }
 
-    /// How often what has happened, by host, in the order of names; "" for connections that have
-    /// named none.
+    /// Counts of events by host, in the order of names; "" for connections that have named no host.
     #[must_use]
     pub fn counts(&self) -> Vec<(String, Counts)> {
         let book = self.book();
@@ -201,7 +201,7 @@ impl Witness {
     }
 }
 
-/// A name as it may stand in a log and on a page: what cannot be printed is left out.
+/// A name that is safe in logs and pages: without non-printable characters, quotes and backslashes.
 pub(crate) fn printable(name: &str) -> Arc<str> {
     let is_plain = |c: &char| c.is_ascii_graphic() && !matches!(c, '"' | '\\');
     name.chars().filter(is_plain).collect::<String>().into()

@@ -1,46 +1,46 @@
-//! What a device does for a command of either protocol, one request after the other (NVM Command
-//! Set 3.2, SBC-3 5).
+//! The requests of a command of either protocol to its device, one after the other (NVM Command Set
+//! 3.2, SBC-3 5).
 
 use backend::{Failure, Operation, Request};
 
 use super::meter::Kind;
 use super::stripes::Hold;
 
-/// Bytes that a block is repeated to, to be written at once.
+/// Bytes of a repeated block that one request writes.
 const REPEATED_BYTES: u64 = 1 << 20;
 
-/// What is done.
+/// The kind of work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Deed {
-    /// What is there goes to the host.
+    /// Reads for the host.
     Read,
-    /// What is there is read, and goes to nobody.
+    /// Reads to check that the medium is readable; the data is dropped.
     Check,
-    /// What is there is compared with the command's own data, or with that again and again.
+    /// Compares the medium with the command's own data, repeated if it is shorter.
     Compare,
-    /// The command's own data is written.
+    /// Writes the command's own data.
     Write { forced: bool, is_alone: bool },
-    /// As a write of less than the last block, of which the rest stays; so many bytes have come.
+    /// Writes `sent` bytes that end within a block, of which the rest stays.
     Patch { forced: bool, sent: u64 },
-    /// The data is written, put on the medium and read again; compared, too, if it `compares`.
+    /// Writes to the medium (FUA) and reads again; compares the data, too, if `compares`.
     WriteAndVerify { compares: bool },
-    /// The command's own data, one block, is written again and again; zeros give room back if it
+    /// Writes the command's own data, one block, repeatedly; zeros are deallocated if
     /// `deallocates`.
     Repeat { deallocates: bool },
-    /// The first half of the data is compared with what is there; if it is the same, the second
-    /// half is written.
+    /// Compares the first half of the data with the medium, and writes the second half if they are
+    /// equal.
     CompareAndWrite { forced: bool },
-    /// What is there is or-ed with the data.
+    /// Writes the bitwise OR of the medium and the data.
     OrWrite { forced: bool },
-    /// Zeros are written.
+    /// Writes zeros.
     Zero { deallocates: bool, forced: bool },
-    /// Room of these ranges, each an offset and a length above 0, is given back.
+    /// Deallocates these ranges, each an offset and a length above 0.
     Discard(Vec<[u64; 2]>),
-    /// Everything written before is put on the medium.
+    /// Puts everything written before on the medium.
     Flush,
 }
 
-/// What is done, and to which bytes: whole blocks; none for what is done to all of the device.
+/// The work of a command, and its range in whole blocks; length 0 for work on all of the device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Work {
     pub(crate) deed: Deed,
@@ -53,41 +53,41 @@ pub(crate) struct Work {
 pub(crate) enum Side {
     /// The command's own data.
     Own,
-    /// What is there besides.
+    /// Scratch memory for what is read besides.
     Scratch,
     /// None.
     None,
 }
 
-/// How it has gone.
+/// The outcome of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Finding {
-    /// All of it was done.
+    /// The work is done.
     Done,
-    /// What is there differs from what it was compared with, in this byte first.
+    /// A comparison failed at this byte first.
     Differs(u64),
-    /// The device has failed.
+    /// A request failed.
     Failed(Failure, Operation),
 }
 
-/// What is to be done next.
+/// The next step of work.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Act {
-    /// This is asked of the device.
+    /// Submit this request to the device.
     Ask(Request, Side),
-    /// It has ended.
+    /// The work has ended.
     End(Finding),
 }
 
 const DONE: Act = Act::End(Finding::Done);
 
 impl Work {
-    /// Of a deed that is not about any bytes, or says itself which.
+    /// Work without a range, or whose deed lists its ranges.
     pub(crate) const fn of_device(deed: Deed) -> Self {
         Self { deed, offset: 0, length: 0 }
     }
 
-    /// Bytes of memory that it takes beside the command's own data, `own_bytes` of it.
+    /// Bytes of scratch memory that it needs beside the `own_bytes` of the command's own data.
     pub(crate) fn scratch_bytes(&self, own_bytes: usize) -> usize {
         match self.deed {
             Deed::Check
@@ -105,8 +105,8 @@ impl Work {
         }
     }
 
-    /// Bytes that nobody else may write meanwhile, or that it writes itself, of a device of so
-    /// many.
+    /// The range to hold: exclusively if nobody else may write meanwhile, shared if it only writes;
+    /// `None` if it does not write.
     pub(crate) const fn hold(&self, device_bytes: u64) -> Option<Hold> {
         let (offset, length) = (self.offset, self.length);
         let is_alone = match self.deed {
@@ -122,17 +122,17 @@ impl Work {
         if length > 0 { Some(Hold { offset, length, is_alone }) } else { None }
     }
 
-    /// From where on, and how many bytes.
+    /// Offset and length of its range, in bytes.
     pub(crate) const fn place(&self) -> [u64; 2] {
         [self.offset, self.length]
     }
 
-    /// Whether it changes what is there.
+    /// Whether it changes the medium.
     pub(crate) const fn writes(&self) -> bool {
         !matches!(self.deed, Deed::Read | Deed::Check | Deed::Compare | Deed::Flush)
     }
 
-    /// What it is counted as, and its bytes of data.
+    /// The kind that it is counted as, and its bytes of data.
     pub(crate) const fn counted(&self) -> (Kind, u64) {
         match self.deed {
             Deed::Read => (Kind::Read, self.length),
@@ -142,13 +142,13 @@ impl Work {
         }
     }
 
-    /// The request for all of its bytes.
+    /// A request for its whole range.
     pub(crate) const fn request(&self, operation: Operation) -> Request {
         Request { operation, offset: self.offset, length: self.length }
     }
 
-    /// What follows the `stage`-th request, from 0: `own` is the command's data, and `scratch` what
-    /// was read besides.
+    /// The next step after `stage` requests have ended: `own` is the command's data, and `scratch`
+    /// what was read besides.
     pub(crate) fn next(&self, stage: u64, own: &mut [u8], scratch: &mut [u8]) -> Act {
         let length = index(self.length);
         let ask = |operation, side| Act::Ask(self.request(operation), side);
@@ -197,7 +197,7 @@ impl Work {
         }
     }
 
-    // The rest of the last block is what it was.
+    // Steps of a patch: reads the last block, and writes with the rest of it unchanged.
     fn patch(&self, stage: u64, forced: bool, sent: usize, own: &mut [u8], there: &[u8]) -> Act {
         let (length, block) = (index(self.length), self.last_block());
         match stage {
@@ -214,11 +214,12 @@ impl Work {
         }
     }
 
-    // As little of the end as is sure to hold the last block: blocks have 4 KiB at most.
+    // Bytes at the end of the range that contain the last block; blocks have 512 or 4096 bytes.
     fn last_block(&self) -> usize {
         index(self.length.min(if self.length.is_multiple_of(4096) { 4096 } else { 512 }))
     }
 
+    // Steps of a repeated block: one request for zeros, or one for each piece.
     fn repeat(&self, stage: u64, deallocates: bool, own: &[u8], scratch: &mut [u8]) -> Act {
         if own.iter().all(|byte| *byte == 0) {
             let zero = Operation::Zero { deallocates, forced: false };
@@ -237,7 +238,7 @@ impl Work {
         Act::Ask(Request { operation, offset, length }, Side::Scratch)
     }
 
-    // Bytes of a block, repeated, that are written at once.
+    // Bytes of the repeated block that one request writes.
     const fn piece(&self, block: u64) -> u64 {
         let block = if block > 0 { block } else { 1 };
         let whole = REPEATED_BYTES / block * block;
@@ -245,7 +246,7 @@ impl Work {
     }
 }
 
-// Where what is there differs from data that stands for all of it, or for each part of its length.
+// Where `there` first differs from `data`, which is repeated if it is shorter; `None` if nowhere.
 fn differs(there: &[u8], data: &[u8]) -> Option<Finding> {
     let length = data.len().max(1);
     let pieces = there.chunks(length).enumerate();

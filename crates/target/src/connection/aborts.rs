@@ -1,15 +1,15 @@
-//! Abort of a command of an I/O queue (Base 5.1.1): asked on the control thread, done where the
-//! queue lives.
+//! Abort of a command of an I/O queue (Base 5.1.1): it arrives on the control thread and is done on
+//! the shard of the queue.
 //!
-//! What waits for memory, for its turn to be asked for data, or for what others write is ended.
-//! What has been asked for data or is with a device is not.
+//! A command is ended while it waits for memory, for its R2T, or for others' writes; not once its
+//! data was requested or a device has it.
 
 use super::super::nvme_end::Role;
 use super::super::site::{Abort, Site};
 use super::{Connection, End};
 
 impl Connection {
-    /// Ends a command if this is its queue and nothing has begun; whether it has.
+    /// Ends the command if this is its queue and it still waits. Returns whether it was ended.
     pub(crate) fn abort(&mut self, abort: Abort, site: &mut Site<'_>) -> bool {
         match &mut self.end {
             End::Nvme(end) => end.abort(abort, &mut self.out, site),
@@ -17,7 +17,8 @@ impl Connection {
         }
     }
 
-    /// A shard has looked for a command that is to be aborted, of this admin queue.
+    /// Records a shard's report on an Abort of this admin queue: `was` says whether it ended the
+    /// command.
     pub(crate) fn aborted(&mut self, abort: Abort, was: bool) {
         let last = self.last_word();
         if let End::Nvme(end) = &mut self.end

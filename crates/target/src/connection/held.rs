@@ -1,4 +1,4 @@
-//! What a connection holds, and how long its peer may do nothing about it.
+//! The memory that a connection holds, and the deadlines of its peer.
 
 use backend::pool::{Account, Holder, Pool};
 
@@ -9,17 +9,17 @@ use super::super::site::Site;
 use super::super::witness::{Happening, Why};
 use super::{Connection, End, State};
 
-/// Bytes to send, those on their way too, with which nothing more is read or begun.
+/// Unsent bytes, those being sent included, from which on nothing more is read or begun.
 const OUT_BYTES: usize = 1 << 20;
-/// The same where no I/O is done.
+/// The same for connections without I/O commands.
 const SMALL_OUT_BYTES: usize = 64 << 10;
-/// How long an initiator may say nothing before it is asked whether it is there, and how long it
-/// may take to answer.
+/// How long an initiator may be silent before the target pings it, and how long the answer may
+/// take.
 const SILENCE_NS: u64 = 30_000_000_000;
 
 impl Connection {
-    /// A time has come that [`Connection::deadline_ns`] has named: nothing follows, unless its peer
-    /// is only asked whether it is there, or has moved something meanwhile.
+    /// Acts on a deadline of [`Connection::deadline_ns`]: closes the connection, unless the peer
+    /// has moved data since, a delayed answer is due, or an initiator is pinged first.
     pub(crate) fn expire(&mut self, limits: &Limits, site: &mut Site<'_>) {
         let patience_ns = limits.stall.as_ns();
         if let End::Iscsi(end) = &mut self.end {
@@ -33,7 +33,7 @@ impl Connection {
             None => {}
         }
         if self.state == State::Draining {
-            // What has waited is sent now.
+            // The delayed answer is sent now.
             self.silent_until_ns = 0;
             return;
         }
@@ -46,13 +46,13 @@ impl Connection {
                 self.heard_ns = site.now_ns;
                 self.follow(next, site);
             }
-            // It is answered that what it waits for has not come.
+            // The command that waits is refused: its time is over.
             End::Nvme(end) if end.waits_until_ns().is_some() => self.feed(site),
             _ => self.close(),
         }
     }
 
-    // Its peer keeps memory that it does nothing with: what it was sent is forgotten, too.
+    // Closes and resets the connection of a peer that holds memory without progress.
     fn give_up(&mut self, late: Late, site: &mut Site<'_>) {
         match late {
             Late::Data => {
@@ -68,7 +68,7 @@ impl Connection {
         self.close();
     }
 
-    /// When something is to be done about it if nothing happens; the largest number if nothing is.
+    /// When [`Connection::expire`] is due if nothing happens; `u64::MAX` if never.
     pub(crate) fn deadline_ns(&self, limits: &Limits) -> u64 {
         match self.state {
             State::Closed => u64::MAX,
@@ -76,6 +76,7 @@ impl Connection {
         }
     }
 
+    // The deadline of the connection's state, without what its peer owes.
     fn own_deadline_ns(&self, limits: &Limits) -> u64 {
         match (self.state, &self.end) {
             (State::Terminating { until_ns, .. }, _) => until_ns,
@@ -87,24 +88,25 @@ impl Connection {
         }
     }
 
-    // Bytes of answers that the socket has not taken, or has in this memory.
+    // Bytes of answers in this process's memory: unsent, being sent, or lent to the kernel.
     fn unsent(&self) -> usize {
         self.out.len() + self.sending.unwrap_or(0) + self.lent_bytes
     }
 
-    // It has so much to send that nothing more is begun for it.
+    // Whether so much is unsent that nothing more is read or begun.
     pub(super) fn is_full(&self) -> bool {
         let most = if self.holder == Holder::Nobody { SMALL_OUT_BYTES } else { OUT_BYTES };
         self.unsent() >= most
     }
 
-    /// Notes whose memory it uses now and how much of that is unsent, and what its peer owes.
+    /// Charges unsent bytes to the account of the connection's holder, and notes what its peer
+    /// owes.
     pub(crate) fn weigh(&mut self, pool: &mut Pool, now_ns: u64) {
         let (holder, came) = match &self.end {
             End::Nvme(end) => (end.holder(), end.owed()),
             End::Iscsi(end) => (end.holder(), end.owed()),
         };
-        // An end that is over has its memory until it is freed.
+        // A connection that has ended keeps its holder until it is freed.
         if holder != self.holder && holder != Holder::Nobody {
             self.unburden(pool);
             (self.holder, self.account) = (holder, pool.open(holder));
@@ -117,7 +119,7 @@ impl Connection {
         self.dues.data(came, now_ns);
     }
 
-    /// It holds nothing any more: it leaves its shard.
+    /// Closes the connection's account: it leaves its shard.
     pub(crate) fn unburden(&mut self, pool: &mut Pool) {
         pool.hold(self.account, self.weight, 0);
         self.weight = 0;
@@ -127,7 +129,7 @@ impl Connection {
         (self.holder, self.account) = (Holder::Nobody, Account::NOBODY);
     }
 
-    /// Frees memory that it does not use.
+    /// Frees unused send buffers.
     pub(crate) fn shrink(&mut self) {
         self.spares = Vec::new();
         if self.out.is_empty() {

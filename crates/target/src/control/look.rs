@@ -1,4 +1,4 @@
-//! What a controller says of its subsystem, its portals and what can be discovered.
+//! A controller's view of its subsystem, its portals and the discovery log.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use super::super::meter::Kind;
 use super::super::portal::{Entrance, Portal};
 use super::super::subsystem::{Namespace, Subsystem, find};
 
-/// What a controller may look at.
+/// See the module's description.
 pub(crate) struct Look<'a> {
     /// Namespaces, as its host sees them; `None` of a discovery controller.
     pub(super) seen: Option<&'a [Arc<Namespace>]>,
@@ -18,7 +18,7 @@ pub(crate) struct Look<'a> {
     pub(super) generation: u64,
     pub(super) host: &'a Nqn,
     pub(super) portals: &'a [Arc<Portal>],
-    /// Of every namespace; 0 without states.
+    /// The ANA group of every namespace; 0 without ANA.
     pub(super) ana_group: u32,
     pub(super) entrance: &'a Entrance,
 }
@@ -49,7 +49,7 @@ impl View for Look<'_> {
         health
     }
 
-    // The only ANA group: all namespaces are reached by this portal alike.
+    // The only ANA group: all namespaces have the state of this portal.
     fn ana_groups(&self) -> (Vec<AnaGroup>, u64) {
         let (state, change_count) = self.entrance.portal.state();
         let (id, namespaces) = (self.ana_group, self.namespaces());
@@ -66,7 +66,8 @@ impl View for Look<'_> {
         namespace.reserved.persist(persists)
     }
 
-    // What this host may connect to, and at which addresses; first what it is asking.
+    // The discovery log for this host: this discovery subsystem first, then every subsystem that
+    // admits the host, at every portal.
     fn discovery(&self) -> (Vec<DiscoveryEntry>, u64) {
         let portal = &self.entrance.portal;
         let own = portal.reached(self.entrance.local).map(|address| DiscoveryEntry {

@@ -10,9 +10,9 @@ impl Control {
         self.limits.resets
     }
 
-    /// Marks controller `of` as ending, as the host of controller `own` asks for. Answers the admin
-    /// connection to close, none if `of` is gone or is ending already, and the keep-alive time of
-    /// `own` in milliseconds.
+    /// Marks controller `of` as ending, at the request of the host of controller `own`. Returns the
+    /// admin connection to close (`None` if `of` is gone or ending already) and the keep-alive time
+    /// of `own` in milliseconds.
     ///
     /// # Errors
     /// Invalid Controller, if `of` belongs to another host or its number is one that another

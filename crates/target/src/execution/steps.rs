@@ -1,4 +1,4 @@
-//! How it goes on, with what a shard has for it.
+//! The steps of an execution on its shard.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::site::{Order, Owner, Site, Tag};
 use crate::work::{Act, Side};
 
 impl Execution {
-    /// Makes the next request, and the next after one that ends at once.
+    /// Submits the next request, and further ones as long as each ends at once.
     pub(crate) fn advance(&mut self, owner: Owner, site: &mut Site<'_>) -> Progress {
         loop {
             let (request, side) = match self.next() {
@@ -37,7 +37,7 @@ impl Execution {
         }
     }
 
-    /// Gives back what it has; it has ended.
+    /// Frees the memory and the range of a command that has ended, and wakes commands that wait.
     pub(crate) fn close(&mut self, site: &mut Site<'_>) {
         if self.leave(site.pool) {
             site.wishes.orders.push(Order::Released);

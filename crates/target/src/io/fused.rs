@@ -1,4 +1,4 @@
-//! Compare and Write: two commands that are done together (Base 3.4.2; NVM Command Set 2.1.4).
+//! Compare and Write: two fused commands (Base 3.4.2; NVM Command Set 2.1.4).
 //!
 //! ```text
 //! Compare ─► its data ─┐
@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Invariants:
-//! - The second comes right after the first, or the first is aborted.
+//! - The second command follows the first directly, or the first is aborted.
 //! - When one of them fails the other is aborted, but not while its data may still come.
 
 use nvme::{Data, Slot, Status, Submission};
@@ -21,12 +21,13 @@ const FAILED: Status = Status::ABORTED_FAILED_FUSED.do_not_retry();
 const MISSING: Status = Status::ABORTED_MISSING_FUSED.do_not_retry();
 
 impl IoSession {
+    // The pair state of a fused command; `None` for another command.
     fn pair_mut(&mut self, slot: Slot) -> Option<&mut Pair> {
         self.pending.get_mut(usize::from(slot.number()))?.as_mut()?.pair.as_mut()
     }
 
-    /// The first of two is there, and is not asked for its data before the second has come: it
-    /// could not be aborted then.
+    /// Begins the first of two fused commands. Its R2T waits for the second command: after the R2T
+    /// the first could not be aborted.
     pub(super) fn begin_first(
         &mut self,
         slot: Slot,
@@ -42,14 +43,14 @@ impl IoSession {
         }
     }
 
-    /// Another command than the second of two has come.
+    /// Aborts the first of two fused commands if a command that is not the second has followed.
     pub(super) fn is_missing(&mut self, before: Awaited, wire: &mut Wire<'_>, site: &mut Site<'_>) {
         if let Awaited::Second(first) = before {
             self.answer(first, MISSING, wire, site);
         }
     }
 
-    /// The second of two has come.
+    /// Takes the second of two fused commands. Returns how many jobs that has begun.
     pub(super) fn second(
         &mut self,
         before: Awaited,
@@ -100,13 +101,13 @@ impl IoSession {
         }
     }
 
-    // Whether the first of two has not been asked for its data, since the second has not come.
+    // Whether the first of two fused commands gets its data by R2T.
     fn is_unasked(&self, first: Slot) -> bool {
         let place = self.pending.get(usize::from(first.number()));
         matches!(place, Some(Some(pending)) if pending.is_asked_for())
     }
 
-    // The second of two cannot be done.
+    // Aborts the first of two fused commands, since the second was refused.
     fn abort_first(&mut self, first: Slot, wire: &mut Wire<'_>, site: &mut Site<'_>) {
         if self.is_unasked(first) {
             self.answer(first, FAILED, wire, site);
@@ -115,7 +116,7 @@ impl IoSession {
         }
     }
 
-    /// All data of a command is there.
+    /// Notes that a command's data is complete. Returns what can begin.
     pub(super) fn pair_up(&mut self, slot: Slot) -> Paired {
         let Some(pair) = self.pair_mut(slot) else { return Paired::Begins(slot) };
         if pair.stage == Stage::Failed {
@@ -130,7 +131,7 @@ impl IoSession {
         }
     }
 
-    /// What was compared is the same: the second begins, and has what the first had.
+    /// Completes a Compare that matched, and begins the Write with the range that Compare has held.
     pub(super) fn go_on(&mut self, first: Slot, wire: &mut Wire<'_>, site: &mut Site<'_>) -> u32 {
         let place = self.pending.get_mut(usize::from(first.number()));
         let Some(Some(pending)) = place else { return 0 };
@@ -144,7 +145,7 @@ impl IoSession {
         self.step(slot, wire, site)
     }
 
-    /// A command has failed: so does the other of the two.
+    /// Fails the other of two fused commands after one has failed.
     pub(super) fn fail_other(
         &mut self,
         slot: Slot,
@@ -160,7 +161,7 @@ impl IoSession {
         }
     }
 
-    // A command whose other has failed ends when its data is there.
+    // Aborts a command whose partner has failed, once its data is complete.
     fn fail(&mut self, slot: Slot, wire: &mut Wire<'_>, site: &mut Site<'_>) {
         let Some(pair) = self.pair_mut(slot) else { return };
         pair.other = None;

@@ -1,4 +1,5 @@
-//! Commands of an I/O queue about reservations: done at once, or kept by another thread first.
+//! Reservation commands of an I/O queue: done at once, or by the keeper thread if the change has to
+//! be stored.
 
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use crate::keeper::Kept;
 use crate::site::{Order, Owner, Site, Tag};
 
 impl IoSession {
-    // Has another thread change reservations that are kept.
+    // Has the keeper thread make and store the change. Returns 1, the job that this counts as.
     pub(super) fn keep(&mut self, slot: Slot, site: &mut Site<'_>) -> u32 {
         let place = self.pending.get(usize::from(slot.number()));
         let Some(Some(Pending { execution, plan, .. })) = place else { return 0 };
@@ -22,7 +23,8 @@ impl IoSession {
         1
     }
 
-    /// A change of a command is kept, or has failed.
+    /// Ends a command whose change was stored or has failed; Preempt and Abort first waits for
+    /// writes.
     pub(crate) fn kept(
         &mut self,
         slot: Slot,
@@ -33,7 +35,7 @@ impl IoSession {
     ) {
         let place = self.pending.get_mut(usize::from(slot.number()));
         let Some(Some(pending)) = place else { return };
-        // Once is enough, should it have to wait then.
+        // The change is made once, even if the command waits for writes and starts again.
         pending.plan.reserves = None;
         let fences = pending.plan.fences && result.is_ok();
         if fences && self.is_parked(slot) {
@@ -43,7 +45,7 @@ impl IoSession {
         self.answer(slot, status, &mut Wire { queue, out }, site);
     }
 
-    // Does a command about reservations; what a report says is then the command's data.
+    // Executes a reservation command; a report becomes the command's data.
     pub(super) fn reserve(&mut self, slot: Slot) -> Result<(), Status> {
         let place = self.pending.get_mut(usize::from(slot.number()));
         let Some(Some(Pending { execution, plan, .. })) = place else { return Ok(()) };
@@ -55,7 +57,7 @@ impl IoSession {
             said.copy_from_slice(&report[..said.len()]);
             rest.fill(0);
         }
-        // Once is enough, should it have to wait then.
+        // The change is made once, even if the command waits for writes and starts again.
         plan.reserves = None;
         Ok(())
     }

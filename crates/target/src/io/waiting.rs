@@ -1,4 +1,4 @@
-//! What commands of an I/O queue wait for: memory, data of other commands, and others' writes.
+//! How commands of an I/O queue wait for memory, for their R2T, and for others' writes.
 
 use nvme::{Queue, Slot, Status};
 
@@ -6,16 +6,17 @@ use super::super::site::Site;
 use super::{IoSession, Wire};
 
 impl IoSession {
-    /// How many bytes of data have come, if any are owed.
+    /// How many bytes of data have come since the connection began; `None` if no data is owed.
     pub(crate) const fn owed(&self) -> Option<u64> {
         self.waiting.owed()
     }
 
+    /// Whether a command waits for memory or for others' writes.
     pub(crate) fn is_starving(&self) -> bool {
         self.waiting.is_starving()
     }
 
-    /// Tries again what waits for memory or others; how many jobs that has begun.
+    /// Tries again commands that wait for memory or for others. Returns how many jobs have begun.
     pub(crate) fn feed(
         &mut self,
         queue: &mut Queue,
@@ -40,8 +41,7 @@ impl IoSession {
         jobs
     }
 
-    /// Ends a command that waits, if its host gives it up before anything has begun; whether it
-    /// has.
+    /// Aborts the command with this CID if it still waits. Returns whether it was aborted.
     pub(crate) fn abort(
         &mut self,
         cid: u16,
@@ -58,7 +58,8 @@ impl IoSession {
         waits
     }
 
-    // Data has come: the host may be asked for more.
+    // Requests the data of further commands as far as the host's window allows. Returns how many
+    // jobs have begun.
     pub(super) fn ask_on(&mut self, wire: &mut Wire<'_>, site: &mut Site<'_>) -> u32 {
         let mut jobs = 0;
         for _ in 0..self.waiting.unasked.len() {
@@ -74,7 +75,7 @@ impl IoSession {
         jobs
     }
 
-    // Whether it has to wait until another is done with what it writes.
+    // Takes the command's range. Returns whether the command has to wait for others' writes.
     pub(super) fn is_parked(&mut self, slot: Slot) -> bool {
         let place = self.pending.get_mut(usize::from(slot.number()));
         let Some(Some(pending)) = place else { return false };

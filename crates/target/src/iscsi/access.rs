@@ -1,4 +1,4 @@
-//! A subsystem as iSCSI initiators find it: its name, and who may log in.
+//! A subsystem as an iSCSI target: its name, and who may log in.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,23 +9,24 @@ use scsi::iscsi::Chap;
 pub struct IscsiAccess {
     /// What initiators log in to: a name that begins with `iqn.`, `eui.` or `naa.`.
     pub name: String,
-    /// Which may; all if `None`.
+    /// Names of initiators that may log in; `None` admits all.
     pub initiators: Option<BTreeSet<String>>,
-    /// What both ends have to prove, if anything.
+    /// CHAP secrets of both ends; `None` if no authentication is needed.
     pub chap: Option<Chap>,
-    /// What each initiator has to prove in place of that; if there are any, no others may log in.
+    /// CHAP secrets of each initiator in place of `chap`; if there are any, no others may log in.
     pub chap_of: BTreeMap<String, Chap>,
 }
 
 impl IscsiAccess {
-    /// Whether an initiator may log in, as far as its name goes.
+    /// Whether an initiator of this name may log in.
     #[must_use]
     pub fn admits(&self, initiator: &str) -> bool {
         let is_named = self.initiators.as_ref().is_none_or(|names| names.contains(initiator));
         is_named && self.chap_for(initiator).is_some()
     }
 
-    /// What an initiator has to prove, if anything; `None` if it cannot prove who it is.
+    /// The CHAP secrets for an initiator, `Some(None)` if it needs none; `None` if it may not log
+    /// in.
     #[must_use]
     pub fn chap_for(&self, initiator: &str) -> Option<Option<Chap>> {
         if self.chap_of.is_empty() {

@@ -1,4 +1,4 @@
-//! What a session does with a command, from its arrival to its answer.
+//! The commands of a session, from their arrival to their answer.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use super::unit;
 use super::work;
 
 impl IscsiSession {
-    /// Takes a command that has arrived; answers how many jobs of the backend it has begun, as all
+    /// Takes a command that has arrived. Returns how many jobs of the backend it has begun, as all
     /// functions here do.
     pub(super) fn command(
         &mut self,
@@ -61,7 +61,7 @@ impl IscsiSession {
         self.step(task, pending, step, out, site)
     }
 
-    // What a command takes that needs no more than to be looked at.
+    // The plan of a read or write that needs no lock: neither the unit nor the port bars it.
     pub(super) fn direct(
         &mut self,
         namespace: &Arc<Namespace>,
@@ -79,7 +79,7 @@ impl IscsiSession {
         read_write(&command.cdb, sent_bytes, data)
     }
 
-    // A logical unit that is not there.
+    // Answers a command to a logical unit that does not exist.
     pub(super) fn absent(&mut self, task: Task, command: &ScsiCommand, out: &mut Vec<u8>) -> u32 {
         let outcome = match absent(&command.cdb) {
             Step::Answer(outcome) => outcome,
@@ -90,6 +90,7 @@ impl IscsiSession {
         0
     }
 
+    // The outcome of REPORT LUNS.
     pub(super) fn luns(&self, select: u8, allocation: u32) -> Outcome {
         let luns = self.units.iter().filter_map(|unit| unit::lun_of(unit));
         match report_luns(luns, select, allocation) {
@@ -98,7 +99,7 @@ impl IscsiSession {
         }
     }
 
-    // Does the step that the logical unit has made of a command.
+    // Executes the step that the logical unit returned for a command.
     pub(super) fn step(
         &mut self,
         task: Task,
@@ -137,8 +138,8 @@ impl IscsiSession {
         self.accept(task, pending, out, site)
     }
 
-    // Keeps a command that is to be worked on. Finds memory for it, then asks for its data, or
-    // begins its work if it needs none.
+    // Adds a command to those under way. Takes its memory, then requests its data, or begins its
+    // work if it needs none.
     pub(super) fn accept(
         &mut self,
         task: Task,
@@ -158,7 +159,7 @@ impl IscsiSession {
         }
         let (own_bytes, wanted) = (pending.execution.own_bytes(), pending.wanted);
         let first = own_bytes.min(FIRST_BURST_BYTES as usize);
-        // What comes unasked cannot wait; the number of commands bounds it.
+        // Unsolicited data cannot wait for memory; the number of commands bounds it.
         if self.session.comes_unasked(task) {
             pending.execution.fill_anyway(first, site.pool);
             if first == own_bytes {
@@ -172,11 +173,12 @@ impl IscsiSession {
         self.connection_of(task).map_or(0, |number| self.ask_on(number, out, site))
     }
 
+    // The number of the connection that a command belongs to.
     fn connection_of(&self, task: Task) -> Option<u16> {
         self.session.connection_of(task)
     }
 
-    // Finds memory for a command whose turn it is; without memory the command waits in line.
+    // Takes memory for a command whose turn it is; without memory the command waits in line.
     pub(super) fn lend(&mut self, task: Task, out: &mut Vec<u8>, site: &mut Site<'_>) -> u32 {
         let Some(pending) = self.pending(task) else { return 0 };
         if !pending.execution.fill(site.pool) {
@@ -186,6 +188,7 @@ impl IscsiSession {
         self.expect(task, out, site)
     }
 
+    // Requests the data of a command that has its memory, or starts it if the data is complete.
     pub(super) fn expect(&mut self, task: Task, out: &mut Vec<u8>, site: &mut Site<'_>) -> u32 {
         let Some(pending) = self.pending(task) else { return 0 };
         pending.state = State::Coming;
@@ -204,7 +207,7 @@ impl IscsiSession {
         }
     }
 
-    /// Data of a command has come.
+    /// Stores received data of a command.
     pub(super) fn data(&mut self, task: Task, offset: u32, bytes: &[u8]) {
         self.waiting.solicited.moved(bytes.len());
         if let Some(pending) = self.pending(task) {
@@ -212,7 +215,8 @@ impl IscsiSession {
         }
     }
 
-    /// All data of a command has come, or will not: `result` has the sense then.
+    /// Starts a command whose data is complete, or ends it with the sense of `result` if the data
+    /// will not come.
     pub(super) fn all_data(
         &mut self,
         task: Task,
@@ -222,7 +226,7 @@ impl IscsiSession {
     ) -> u32 {
         self.settle_data(task, site.now_ns);
         match result {
-            // What it works on already, or waits to, did not need the data.
+            // A command that works already, or waits to, did not need the data.
             Ok(()) if self.pending(task).is_some_and(|one| one.state == State::Coming) => {
                 self.start(task, out, site)
             }
@@ -232,7 +236,7 @@ impl IscsiSession {
         }
     }
 
-    // Starts the work of a command: its memory is there, and all of its data.
+    // Starts the work of a command that has its memory and all of its data.
     pub(super) fn start(&mut self, task: Task, out: &mut Vec<u8>, site: &mut Site<'_>) -> u32 {
         let nexus = self.nexus;
         let Some(pending) = self.pending(task) else { return 0 };
@@ -254,7 +258,7 @@ impl IscsiSession {
         self.begin(task, out, site)
     }
 
-    /// Does the step that the logical unit has made of a command's parameter list.
+    /// Executes the step that the logical unit returned for a command's parameter list.
     pub(super) fn go_on(
         &mut self,
         task: Task,
@@ -286,11 +290,11 @@ impl IscsiSession {
     pub(super) fn begin(&mut self, task: Task, out: &mut Vec<u8>, site: &mut Site<'_>) -> u32 {
         let (nexus, reach) = (self.nexus, self.peer.port.check());
         let Some(pending) = self.pending(task) else { return 0 };
-        // The port may be in another state since it came.
+        // The port may have changed its state since the command came.
         if let (Err(sense), Doing::Work(_)) = (reach, &pending.doing) {
             return self.end(task, &Outcome::check(sense), out, site);
         }
-        // Somebody else may have reserved it while data was on its way.
+        // Another initiator may have reserved the unit while data was in transit.
         let writes = pending.wanted > 0 && pending.execution.work().is_some_and(Work::writes);
         if writes && pending.execution.namespace.reserved.bars_writing(nexus) {
             return self.end(task, &Outcome::conflict(), out, site);
@@ -298,7 +302,7 @@ impl IscsiSession {
         self.hold(task, out, site)
     }
 
-    // Takes what nobody else may write meanwhile, and begins.
+    // Takes the command's range and begins, or parks the command until the range is free.
     fn hold(&mut self, task: Task, out: &mut Vec<u8>, site: &mut Site<'_>) -> u32 {
         let Some(pending) = self.pending(task) else { return 0 };
         let device_bytes = pending.execution.namespace.backend.geometry().bytes();
@@ -312,7 +316,7 @@ impl IscsiSession {
         self.advance(task, out, site)
     }
 
-    // The next request of a command, and the next after one that ends at once.
+    // Submits the next request of a command, or ends it.
     pub(super) fn advance(&mut self, task: Task, out: &mut Vec<u8>, site: &mut Site<'_>) -> u32 {
         let Some(pending) = self.pending(task) else { return 0 };
         let outcome = match &pending.doing {
@@ -326,7 +330,7 @@ impl IscsiSession {
         self.end(task, &outcome, out, site)
     }
 
-    /// A job has ended; how many it has been followed by.
+    /// Takes an ended job of a command and continues.
     pub(super) fn ended(
         &mut self,
         task: Task,
@@ -344,7 +348,7 @@ impl IscsiSession {
         }
     }
 
-    /// Ends a command.
+    /// Sends the answer of a command, frees what it holds, and wakes those that wait for its end.
     pub(super) fn end(
         &mut self,
         task: Task,
@@ -379,6 +383,7 @@ impl IscsiSession {
         0
     }
 
+    // Sends data or a SCSI response.
     pub(super) fn answer(
         &mut self,
         task: Task,
@@ -396,14 +401,14 @@ impl IscsiSession {
 }
 
 impl Pending {
-    // These are given back, and no more than its parameters came for it.
+    // Sets the work to deallocating `ranges`; the command's data is its parameter list.
     fn unmap(&mut self, ranges: &[UnmapRange]) {
         let own_bytes = self.execution.own_bytes();
         self.execution.set_work(work::unmap(ranges), own_bytes);
         self.doing = Doing::Work(own_bytes as u64);
     }
 
-    // Counts it.
+    // Notes the command for the ledger.
     fn note(self, outcome: &Outcome, site: &mut Site<'_>) {
         let has_failed = outcome.status != Status::Good;
         if has_failed {

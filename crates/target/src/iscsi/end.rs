@@ -1,4 +1,4 @@
-//! One connection on which iSCSI is spoken: its login, and then its part of a session.
+//! An iSCSI connection: its login, and then its part of a session.
 //!
 //! ```text
 //! Login ─► (to the session's shard) ─► Entering ─► (what it replaces ends) ─► Member
@@ -25,37 +25,37 @@ use super::gate::Gate;
 use super::port::Port;
 use super::session::{Begun, IscsiSession};
 
-/// Data that may come unasked with a command: with as many commands as a session may have it fits
-/// into what the session has for itself, so that none is ever refused for want of memory.
+/// FirstBurstLength: unsolicited data of a command. That of all commands of a session fits into the
+/// session's share of memory, so none is ever refused for lack of memory.
 pub(super) const FIRST_BURST_BYTES: u32 = 8192;
 /// Connections of a session at most.
 const CONNECTIONS_MAX: u16 = 16;
 
 /// See the module's description.
 pub(crate) struct IscsiEnd {
-    /// How it has reached us.
+    /// The local address of the connection.
     local: SocketAddr,
     port: Port,
     pub(crate) state: Phase,
-    /// Something of it waits for memory, or for a range.
+    /// Whether a command of its session waits for memory or for a range.
     is_starving: bool,
-    /// How many bytes of data have come to its session, if any are owed.
+    /// How many bytes of data have come to its session; `None` if no data is owed.
     owed: Option<u64>,
-    /// It was asked whether it is still there, and has said nothing since.
+    /// Whether the initiator was pinged and has sent nothing since.
     is_pinged: bool,
-    /// Its initiator, once it has said so.
+    /// The initiator's name, once it has sent one.
     initiator: Option<Arc<str>>,
 }
 
-/// How far it has come.
+/// The phase of a connection.
 pub(crate) enum Phase {
-    /// Who it is, and what for.
+    /// Logging in; `subsystem` once the initiator has named a target.
     Login { login: Box<Login>, subsystem: Option<Arc<Subsystem>> },
-    /// To its session.
+    /// Logged in, and on its way to its session.
     Entering(Box<Entering>),
-    /// A connection of this session, by its place on the shard.
+    /// A connection of the session in `slot` of the shard; `number` is its place in the session.
     Member { slot: u32, number: u16, cid: u16, tsih: u16 },
-    /// Nothing follows.
+    /// The connection has ended.
     Over,
 }
 
@@ -68,7 +68,7 @@ pub(crate) struct Entering {
 }
 
 impl IscsiEnd {
-    /// A connection that has come in at this address, through this port.
+    /// A new connection to this local address, through this port.
     pub(crate) fn new(local: SocketAddr, port: Port) -> Self {
         let wishes = Wishes {
             max_connections: CONNECTIONS_MAX,
@@ -89,8 +89,8 @@ impl IscsiEnd {
         }
     }
 
-    /// Reads what there is up to the next thing that arrives; how many jobs that has begun, and
-    /// what follows.
+    /// Parses input up to the end of the next arrival, and acts on it. Returns how many jobs have
+    /// begun, and how the connection goes on.
     pub(crate) fn receive(
         &mut self,
         input: &mut &[u8],
@@ -114,7 +114,7 @@ impl IscsiEnd {
         }
     }
 
-    // Does something with its session.
+    // Runs `act` on its session, which is taken out of the shard meanwhile.
     fn with(
         &mut self,
         slot: u32,
@@ -195,12 +195,12 @@ impl IscsiEnd {
         }
     }
 
-    /// Who its initiator is, if it has said so.
+    /// The initiator's name; `None` before it has sent one.
     pub(crate) const fn initiator(&self) -> Option<&Arc<str>> {
         self.initiator.as_ref()
     }
 
-    /// On which shard it lives.
+    /// The shard to which the connection belongs; `here` unless it is on its way to its session.
     pub(crate) const fn home(&self, here: u16) -> u16 {
         match &self.state {
             Phase::Entering(entering) => entering.home,
@@ -208,7 +208,7 @@ impl IscsiEnd {
         }
     }
 
-    /// Whose memory it uses.
+    /// Whose memory the connection uses.
     pub(crate) const fn holder(&self) -> Holder {
         match self.state {
             Phase::Member { tsih, .. } => Holder::Session(tsih),
@@ -216,29 +216,29 @@ impl IscsiEnd {
         }
     }
 
-    /// How many bytes of data have come to its session, if any are owed.
+    /// How many bytes of data have come to its session; `None` if no data is owed.
     pub(crate) const fn owed(&self) -> Option<u64> {
         self.owed
     }
 
-    /// Looks again at what is owed to its session, which other connections may have brought.
+    /// Updates what is owed to its session: data may have come on its other connections.
     pub(crate) fn look_at_owed(&mut self, site: &mut Site<'_>) {
         let Phase::Member { slot, .. } = self.state else { return };
         self.owed = site.sessions.get_mut(slot).and_then(|session| session.owed());
     }
 
-    /// Whether it has still to say what it is for.
+    /// Whether the login has not ended.
     pub(crate) const fn is_new(&self) -> bool {
         matches!(self.state, Phase::Login { .. })
     }
 
-    /// Whether it is part of a session.
+    /// Whether the connection is part of a session.
     pub(crate) const fn is_member(&self) -> bool {
         matches!(self.state, Phase::Member { .. })
     }
 
-    /// Enters its session, on that session's shard, if nothing that it replaces is left; else it is
-    /// to be tried again when a session or connection has ended.
+    /// Enters its session, on that session's shard, once nothing that it replaces is left; until
+    /// then the shard calls again whenever a session or connection has ended.
     pub(crate) fn enter(&mut self, out: &mut Vec<u8>, site: &mut Site<'_>) -> Next {
         let Phase::Entering(entering) = &self.state else { return Next::More };
         if self.must_wait(&entering.identity, entering.placement, site) {
@@ -278,7 +278,7 @@ impl IscsiEnd {
         Next::More
     }
 
-    // Has what it replaces closed (RFC 7143 6.3.5, 6.3.6); whether there is any left.
+    // Closes what it replaces (RFC 7143 6.3.5, 6.3.6). Returns whether any of that is left.
     fn must_wait(&self, identity: &Identity, placement: Placement, site: &mut Site<'_>) -> bool {
         match placement {
             Placement::New { .. } => self.has_before(identity, site),
@@ -293,8 +293,8 @@ impl IscsiEnd {
         }
     }
 
-    // Whether sessions of the same initiator port with the same port are there, whichever of them
-    // it was to replace: one that was to take the place of another may have ended before that.
+    // Closes all sessions of the same initiator port with the same port, also such as were to
+    // replace one another. Returns whether there were any.
     fn has_before(&self, identity: &Identity, site: &mut Site<'_>) -> bool {
         let (mut is_any, port) = (false, self.port.number());
         for session in site.sessions.iter_mut().filter(|one| one.is_of(identity, port)) {
@@ -304,7 +304,7 @@ impl IscsiEnd {
         is_any
     }
 
-    /// A job has ended; how many it has been followed by, and what follows.
+    /// Takes an ended job. Returns how many jobs have begun, and how the connection goes on.
     pub(crate) fn ended(
         &mut self,
         ended: Ended<Tag>,
@@ -325,7 +325,7 @@ impl IscsiEnd {
         })
     }
 
-    /// A change of a command is kept, or has failed; how many jobs follow, and what follows.
+    /// Continues a command whose change was stored or has failed. Returns as [`Self::ended`].
     pub(crate) fn kept(
         &mut self,
         task: Task,
@@ -341,7 +341,7 @@ impl IscsiEnd {
         })
     }
 
-    /// Goes on with what has waited for others; how many jobs that has begun, and what follows.
+    /// Tries again commands that wait for memory or others. Returns as [`Self::ended`].
     pub(crate) fn wake(&mut self, out: &mut Vec<u8>, site: &mut Site<'_>) -> (u32, Next) {
         let Phase::Member { slot, number, .. } = self.state else { return (0, Next::More) };
         self.with(slot, site, |session, site| {
@@ -352,12 +352,12 @@ impl IscsiEnd {
         })
     }
 
-    /// Whether something waits for memory, or for what others have.
+    /// Whether a command of its session waits for memory or for a range.
     pub(crate) const fn is_starving(&self) -> bool {
         self.is_starving
     }
 
-    /// Nothing has come for long: asks whether anybody is there, once.
+    /// Pings a silent initiator; closes the connection if the last ping was not answered.
     pub(crate) fn ask(&mut self, out: &mut Vec<u8>, site: &mut Site<'_>) -> Next {
         let Phase::Member { slot, number, .. } = self.state else { return Next::Close };
         if std::mem::replace(&mut self.is_pinged, true) {
@@ -369,16 +369,17 @@ impl IscsiEnd {
         Next::More
     }
 
-    /// Tells an initiator that the target goes (RFC 7143 11.9.1), so that it tries again soon.
+    /// Announces to an initiator that the target stops (RFC 7143 11.9.1), so that it retries soon.
     pub(crate) fn announce_end(&mut self, out: &mut Vec<u8>, site: &mut Site<'_>) {
         let Phase::Member { slot, number, .. } = self.state else { return };
         if let Some(session) = site.sessions.get_mut(slot) {
-            // All connections are dropped; it may come back at once, and nothing is kept.
+            // Event 3: all connections are dropped; times 0: it may come back at once, nothing is
+            // retained.
             session.session.announce(number, 3, [0; 3], out);
         }
     }
 
-    /// It is gone; what the control thread is to know, and connections that end with it.
+    /// Leaves the session. Returns what the control thread has to know, and connections to close.
     pub(crate) fn leave(&mut self, site: &mut Site<'_>) -> (Option<Left>, Vec<u32>) {
         let state = std::mem::replace(&mut self.state, Phase::Over);
         let (slot, number, cid, tsih) = match state {
@@ -417,7 +418,8 @@ impl IscsiEnd {
     }
 }
 
-// A session whose only connection was to be replaced, and whose new one does not come.
+// Removes a session without connections: its only one was to be replaced, and the new one has not
+// come. Returns whether it was removed.
 fn remove_empty(tsih: u16, site: &mut Site<'_>) -> bool {
     let Some(slot) = site.sessions.find(tsih) else { return false };
     let is_empty = |session: &mut IscsiSession| session.ways.links.iter().all(Option::is_none);
@@ -431,7 +433,7 @@ fn remove_empty(tsih: u16, site: &mut Site<'_>) -> bool {
     true
 }
 
-// A login is over; what was answered goes out, and late if it is about a secret.
+// Ends a failed login after its answer; the answer to a wrong secret is delayed.
 fn ended(fatal: Fatal, site: &mut Site<'_>) -> Next {
     let is = |status: LoginStatus| fatal == Fatal::Login(status as u16);
     if is(LoginStatus::AuthenticationFailure) {
@@ -447,7 +449,7 @@ fn ended(fatal: Fatal, site: &mut Site<'_>) -> Next {
     Next::Drain
 }
 
-// A session of this thread makes room for another.
+// Closes the connections of a session of this thread to make room for another session.
 fn evict(tsih: u16, site: &mut Site<'_>) {
     let slot = site.sessions.find(tsih);
     let Some(session) = slot.and_then(|slot| site.sessions.get_mut(slot)) else { return };
@@ -455,7 +457,7 @@ fn evict(tsih: u16, site: &mut Site<'_>) {
     site.wishes.orders.extend(links.map(|(connection, _)| Order::Evict(*connection)));
 }
 
-// Does what has arrived for a session.
+// Receives the next arrival for a session and acts on it.
 fn arrived(
     session: &mut IscsiSession,
     number: u16,

@@ -1,4 +1,4 @@
-//! What ends in a session, and what follows.
+//! Which commands of sessions are aborted, and what follows their end.
 
 use std::sync::Arc;
 
@@ -7,33 +7,33 @@ use scsi::iscsi::{Management, Task};
 
 use super::super::subsystem::{Namespace, Subsystem};
 
-/// Whose commands are ended at somebody's wish.
+/// Which commands are aborted.
 #[derive(Clone)]
 pub(crate) enum Scope {
     /// All of a logical unit.
     Unit(Arc<Namespace>),
     /// All of a target.
     Target(Arc<Subsystem>),
-    /// Those that these have sent to a logical unit.
+    /// All that these nexuses have sent to a logical unit.
     Of(Arc<Namespace>, Vec<Nexus>),
 }
 
-/// What is done when the commands have ended that somebody has asked to be aborted.
+/// What follows when all commands of a scope have ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Then {
-    /// The request is answered in this session, which is still the same if it has this number.
+    /// The task management request is answered in the session of this slot, if its serial is this.
     Answer { slot: u32, serial: u64, management: Management },
-    /// The command that has asked is answered.
+    /// The command that requested the abort (PREEMPT AND ABORT) is answered.
     Complete { slot: u32, serial: u64, task: Task },
-    /// Another shard is told under which of its numbers it waits.
+    /// The shard that asked is told the number of its wait.
     Tell { shard: u16, wait: u64 },
 }
 
-/// What is over with a connection.
+/// What has ended with a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Left {
-    /// Its session as well.
+    /// Its whole session.
     Session { tsih: u16 },
-    /// Only this one of its session.
+    /// Only this connection of its session.
     Connection { tsih: u16, cid: u16 },
 }

@@ -1,4 +1,5 @@
-//! Who may log in, and where a connection belongs: on the control thread, where all come in.
+//! Who may log in, and to which shard a connection belongs: on the control thread, which accepts
+//! all.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -18,7 +19,7 @@ use super::port::Port;
 pub(crate) struct Gate {
     subsystems: Vec<Arc<Subsystem>>,
     portals: Arc<[Arc<Portal>]>,
-    /// What discovery sessions have to prove.
+    /// CHAP secrets of discovery sessions.
     discovery: Option<Chap>,
     registry: Registry,
     guests: Guests,
@@ -26,11 +27,11 @@ pub(crate) struct Gate {
     evicted: Vec<u16>,
     /// The shard of each session.
     homes: BTreeMap<u16, u16>,
-    /// The thread that it works for, where discovery sessions live.
+    /// The number of the control thread, where discovery sessions live.
     own: u16,
 }
 
-/// Where a connection belongs.
+/// The shard of a connection, and its place among the sessions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place {
     pub(crate) home: u16,
@@ -57,12 +58,12 @@ impl Gate {
         }
     }
 
-    /// Serves these from now on.
+    /// Replaces the subsystems.
     pub(crate) fn serve(&mut self, subsystems: Vec<Arc<Subsystem>>) {
         self.subsystems = subsystems;
     }
 
-    /// Bytes that nobody can foretell.
+    /// Random bytes for a CHAP challenge.
     pub(crate) fn nonce() -> Nonce {
         let mut bytes = [0; 33];
         sys::random::fill(&mut bytes);
@@ -71,8 +72,8 @@ impl Gate {
         Nonce { id: bytes[32], challenge }
     }
 
-    /// Whether an initiator may go on that has come through this port, with what, and to what
-    /// subsystem if it has named one.
+    /// Admits an initiator that has come through `port`. Returns the terms of its login, and the
+    /// subsystem if it has named a target.
     pub(crate) fn admit(
         &self,
         identity: &Identity,
@@ -97,8 +98,8 @@ impl Gate {
         Ok((admission, Some(Arc::clone(subsystem))))
     }
 
-    /// Where a connection belongs that has come through this port and agreed on so many connections
-    /// at most.
+    /// Places a logged-in connection: its shard, and a new or existing session, which may have
+    /// `connections_max` connections.
     pub(crate) fn place(
         &mut self,
         identity: &Identity,
@@ -115,9 +116,9 @@ impl Gate {
                 *self.homes.get(&tsih).ok_or(LoginStatus::SessionDoesNotExist)?
             }
             Placement::New { tsih, replaces } => {
-                // Where what it replaces is, until that has ended.
+                // On the shard of the session that it replaces, which has to end first.
                 let before = replaces.and_then(|replaced| self.homes.get(&replaced).copied());
-                // Discovery sessions ask what only this thread knows.
+                // Discovery sessions need data that only this thread has.
                 let home = match (&identity.target, before) {
                     (None, _) => self.own,
                     (Some(_), Some(home)) if home != self.own => {
@@ -133,8 +134,8 @@ impl Gate {
         Ok(Place { home, placement })
     }
 
-    // For a session in whose stead no other ends. Those that only ask which targets there are end
-    // in the order in which they came.
+    // Makes room for a new session, which may replace an old one. At the limit the discovery
+    // session with the lowest TSIH ends: the oldest, until numbers wrap.
     fn make_room(&mut self, identity: &Identity, group: u16) -> Result<(), LoginStatus> {
         let replaced = self.registry.replaced_by(identity, group);
         let others = self.registry.sessions().filter(|(tsih, _)| Some(*tsih) != replaced);
@@ -151,17 +152,17 @@ impl Gate {
         Ok(())
     }
 
-    /// Discovery sessions that are over because others need their place, each once.
+    /// Takes the discovery sessions that have ended to make room for others.
     pub(crate) fn take_evicted(&mut self) -> Vec<u16> {
         std::mem::take(&mut self.evicted)
     }
 
-    /// A connection is not there any more; with the last of them the session is over.
+    /// Removes a connection of a session.
     pub(crate) fn connection_ended(&mut self, tsih: u16, cid: u16) {
         self.registry.left(tsih, cid);
     }
 
-    /// A session is over.
+    /// Removes a session.
     pub(crate) fn session_ended(&mut self, tsih: u16, loads: &mut Loads) {
         self.registry.ended(tsih);
         if let Some(home) = self.homes.remove(&tsih).filter(|home| *home != self.own) {
@@ -169,8 +170,8 @@ impl Gate {
         }
     }
 
-    /// What an initiator is told of targets that has reached us at `local`: of all that it may log
-    /// in to, or of one.
+    /// SendTargets: records of the targets that an initiator at local address `local` may log in
+    /// to, all of them or the one that it names.
     pub(crate) fn records(
         &self,
         asked: &str,
@@ -185,6 +186,7 @@ impl Gate {
             .collect()
     }
 
+    // TargetAddress values of all portals that an initiator at `local` can reach.
     fn addresses(&self, local: SocketAddr) -> Vec<String> {
         let reached = |portal: &Arc<Portal>| {
             portal.reached(local).map(|address| format!("{address},{}", portal.number))

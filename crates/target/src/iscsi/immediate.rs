@@ -1,4 +1,4 @@
-//! Reading where the device answers at once, straight into what is sent.
+//! Reads of devices that answer at once, straight into the send buffer.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::session::IscsiSession;
 use super::work;
 
 impl IscsiSession {
-    // All of it in one PDU.
+    // Whether all data of a read fits into one PDU.
     pub(super) fn takes_whole(&self, command: &ScsiCommand, plan: &Plan) -> bool {
         let parameters = self.session.parameters();
         let most = parameters.peer_data_bytes.min(parameters.max_burst_bytes);
@@ -21,7 +21,7 @@ impl IscsiSession {
         fits && command.reads && !command.writes
     }
 
-    // Where the device answers at once, straight into what is sent.
+    // Executes a read on a device that answers at once.
     pub(super) fn read_at_once(
         &mut self,
         task: Task,
@@ -35,7 +35,7 @@ impl IscsiSession {
         let digests = self.session.digests(number);
         let before = out.len();
         let header_bytes = BHS_BYTES + if digests.header { DIGEST_BYTES } else { 0 };
-        // The header is written when it is known that the data is there.
+        // The header is written once the read has succeeded.
         let from = before + header_bytes;
         out.resize(from, 0);
         let finding = append(namespace, &work::work_of(plan), out, site);

@@ -1,4 +1,4 @@
-//! Commands that are ended at somebody's wish (RFC 7143 11.5, SAM-5 7, SPC-4 5.13.11.2.6).
+//! Task management and aborts (RFC 7143 11.5, SAM-5 7, SPC-4 5.13.11.2.6).
 //!
 //! ```text
 //! wish ─► scope ─► sessions of this shard ─► aborted ─► (requests under way end) ─┐
@@ -33,7 +33,7 @@ const NO_REASSIGNMENT: u8 = 4;
 const NOT_SUPPORTED: u8 = 5;
 
 impl IscsiSession {
-    /// Does what a request to manage tasks asks for, or begins to.
+    /// Executes a task management request, or begins to: its answer may wait for commands to end.
     pub(super) fn manage(
         &mut self,
         management: Management,
@@ -57,6 +57,7 @@ impl IscsiSession {
         self.due.managed.push((management, response));
     }
 
+    // Aborts the commands that a request affects, here and on other shards.
     fn begin_ending(
         &mut self,
         management: Management,
@@ -93,7 +94,8 @@ impl IscsiSession {
         site.wishes.orders.extend(then.map(Order::Follow));
     }
 
-    /// Ends what other initiators have sent to a command's logical unit, and then the command.
+    /// Aborts what other initiators have sent to a command's logical unit, and then ends the
+    /// command.
     pub(super) fn abort_others(&mut self, task: Task, others: Vec<Nexus>, site: &mut Site<'_>) {
         let Some(pending) = self.pending(task) else { return };
         pending.state = State::Working;
@@ -106,7 +108,7 @@ impl IscsiSession {
         site.wishes.orders.extend(then.map(Order::Follow));
     }
 
-    /// The commands of this session that are meant.
+    /// The commands of this session in `scope`.
     fn meant(&self, scope: &Scope) -> Vec<Task> {
         let is_unit = |task: &Task, unit: &Arc<Namespace>| {
             let pending = self.pending.get(usize::from(task.number())).and_then(Option::as_ref);
@@ -127,7 +129,7 @@ impl IscsiSession {
         }
     }
 
-    // Aborts commands; those that work are waited for.
+    // Aborts commands; `wait` waits for those whose requests are under way.
     fn quell(&mut self, tasks: Vec<Task>, wait: u64, site: &mut Site<'_>) {
         for task in tasks {
             self.session.abort(task);
@@ -136,7 +138,7 @@ impl IscsiSession {
                     pending.waits.push(wait);
                     site.sessions.wait_more(wait, 1);
                 }
-                // Nothing is said of it.
+                // An aborted command gets no answer.
                 Some(_) => {
                     self.end(task, &Outcome::default(), &mut Vec::new(), site);
                 }
@@ -145,7 +147,7 @@ impl IscsiSession {
         }
     }
 
-    /// A connection is gone: what does not work ends, and everything that works already has.
+    /// Removes a connection and ends its commands, none of which has requests under way any more.
     pub(super) fn cut(&mut self, number: u16, site: &mut Site<'_>) {
         let tasks = self.session.tasks();
         let own: Vec<Task> =
@@ -159,7 +161,8 @@ impl IscsiSession {
         }
     }
 
-    /// What a logout is about has been aborted: what does not work ends.
+    /// Begins a logout: ends the commands in question without requests under way; the logout waits
+    /// for the others.
     pub(super) fn begin_logout(&mut self, number: u16, logout: Logout, site: &mut Site<'_>) {
         let is_meant = |session: &Self, task: Task| match logout {
             Logout::Session => true,
@@ -175,13 +178,14 @@ impl IscsiSession {
         self.ways.logout = Some(number);
     }
 
-    /// A command has ended that a logout may have waited for.
+    /// After a command has ended: the order that wakes the connection of a waiting logout.
     pub(super) fn wake_for_logout(&self) -> Option<Order> {
         let link = self.ways.links.get(usize::from(self.ways.logout?))?.as_ref()?;
         Some(Order::Wake(link.0))
     }
 
-    /// Answers on a connection what can be answered now but has not come just now.
+    /// Sends on a connection the due answers to task management, aborting commands and logouts.
+    /// Returns how the connection goes on, if that changes.
     pub(super) fn settle(
         &mut self,
         number: u16,
@@ -228,7 +232,7 @@ impl IscsiSession {
     }
 }
 
-/// Ends commands of the sessions of this shard that are not taken out.
+/// Aborts the commands in `scope` of all sessions of this shard that are not taken out.
 pub(crate) fn quell_others(scope: &Scope, wait: u64, site: &mut Site<'_>) {
     for slot in site.sessions.slots() {
         let Some(mut session) = site.sessions.take(slot) else { continue };

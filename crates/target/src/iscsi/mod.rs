@@ -1,25 +1,25 @@
 //! iSCSI: the same namespaces as logical units (RFC 7143; SAM-5, SPC-4, SBC-3).
 //!
 //! ```text
-//! gate      who may log in, and where a connection belongs, on the control thread
+//! gate      who may log in, and to which shard a connection belongs, on the control thread
 //! end       one connection: its login, and then its part of a session
 //! sessions  the sessions of a shard, and what waits for commands to end
-//! session   one session, its connections and what waits for them; waiting: how that goes on
+//! session   one session and its connections; waiting: commands that wait for memory or others
 //! command   its commands from their arrival to their answer; pending: one that is under way
-//! immediate reading where the device answers at once
+//! immediate reads of devices that answer at once
 //! work      what a command has a device do, step by step
-//! manage    commands that are ended at somebody's wish; ending: whose
-//! unit      a namespace as initiators see it; port: through what, and how well
+//! manage    task management, aborts and logout; ending: which commands, and what follows
+//! unit      a namespace as a logical unit; port: a target port and its access state
 //! ```
 //!
 //! A session lives on one shard with all its connections: their commands share one numbering, which
-//! then needs no lock. A login is heard on the control thread, which decides what shard the session
-//! belongs to. It ends on that shard once the session that it replaces has ended.
+//! then needs no lock. A login is received on the control thread, which decides to what shard the
+//! session belongs. It ends on that shard once the session that it replaces has ended.
 //!
 //! Logical unit N is namespace N + 1. All shards share its state (`scsi::LogicalUnit`), behind a
-//! lock. A command that reads or writes takes the lock only when something has happened to the
-//! logical unit since its session last looked (`reserved` counts). Whoever aborts commands on other
-//! shards asks them by mail, and waits for their answers.
+//! lock. A command that reads or writes takes the lock only when the logical unit has changed since
+//! its session last looked (`reserved` counts changes). A shard aborts commands of other shards by
+//! mail, and waits for their answers.
 
 mod access;
 mod command;

@@ -14,36 +14,39 @@ use super::work;
 pub(super) struct Pending {
     pub(super) execution: Execution,
     pub(super) doing: Doing,
-    /// Bytes of data that come for it.
+    /// Bytes of data that the initiator sends.
     pub(super) wanted: u32,
+    /// Whether sense data has descriptor format.
     pub(super) has_descriptors: bool,
-    /// Its data is coming.
+    /// Bytes of solicited data that are owed; `None` if none are.
     pub(super) owes: Option<usize>,
-    /// It is counted among those in flight.
+    /// Whether the command is counted as in flight.
     pub(super) was_begun: bool,
     pub(super) state: State,
-    /// Who waits for it to end.
+    /// Waits ([`super::sessions::Sessions::wait`]) that wait for the command to end.
     pub(super) waits: Vec<u64>,
 }
 
+/// What a command waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     /// For memory.
     Starving,
     /// For data.
     Coming,
-    /// For others to give back what it is to have.
+    /// For other commands to release its range.
     Parked,
-    /// For a request, or for commands of others to end.
+    /// For a request, or for aborted commands of others to end.
     Working,
 }
 
+/// What a command does.
 pub(super) enum Doing {
-    /// What it does, its data says.
+    /// Its parameter list says what to do.
     Parameters(Command),
-    /// Its execution has work for a device; it is about so many bytes.
+    /// Its execution has work for a device; the value is the bytes that residuals refer to.
     Work(u64),
-    /// Others' commands are being aborted; then this is answered.
+    /// Commands of others are being aborted; this outcome is sent when they have ended.
     Abort(Outcome),
 }
 
@@ -53,7 +56,7 @@ impl Pending {
         matches!(self.doing, Doing::Abort(_))
     }
 
-    /// With nothing to do yet, whose memory it uses and when it was taken.
+    /// A command without work, with its account and the time when it was taken.
     pub(super) fn idle(namespace: Arc<Namespace>, (account, taken_ns): (Account, u64)) -> Self {
         Self {
             execution: Execution::new(namespace, account, taken_ns),
@@ -67,13 +70,14 @@ impl Pending {
         }
     }
 
+    /// A command with a plan.
     pub(super) fn new(namespace: Arc<Namespace>, plan: &Plan, taken: (Account, u64)) -> Self {
         let mut pending = Self::idle(namespace, taken);
         pending.plan(plan);
         pending
     }
 
-    /// This is to be done.
+    /// Sets the work of the command.
     pub(super) fn plan(&mut self, plan: &Plan) {
         self.execution.set_work(work::work_of(plan), work::own_bytes(plan));
         if let Transfer::Out(bytes) = plan.transfer {

@@ -1,5 +1,5 @@
-//! The target port that a session belongs to: a portal, which is a portal group and a target port
-//! group of its own, for one of them may be reached otherwise than the others (SPC-4 5.15.2).
+//! The target port of a session: a portal, which is a portal group and a target port group of its
+//! own, since each may have its own access state (SPC-4 5.15.2).
 
 use std::sync::Arc;
 
@@ -16,36 +16,36 @@ pub(crate) struct Port {
 }
 
 impl Port {
-    /// The one of these portals that has this place among them.
+    /// The port at `place` of these portals; `None` if there is none.
     pub(crate) fn new(portals: &Arc<[Arc<Portal>]>, place: usize) -> Option<Self> {
         let own = Arc::clone(portals.get(place)?);
         Some(Self { portals: Arc::clone(portals), own })
     }
 
-    /// Its relative target port identifier, portal group tag and target port group.
+    /// The port's number: relative target port identifier, portal group tag and target port group.
     pub(super) fn number(&self) -> u16 {
         self.own.number
     }
 
-    /// How namespaces are reached through each port, in order.
+    /// The access state of each port, in order.
     pub(super) fn states(&self) -> Vec<PortState> {
         self.portals.iter().map(|portal| state_of(portal.state().0)).collect()
     }
 
-    /// How many there are.
+    /// How many ports there are.
     pub(super) fn count(&self) -> u16 {
         u16::try_from(self.portals.len()).unwrap_or(u16::MAX)
     }
 
-    /// Whether namespaces can be read and written through it now.
+    /// Fails with the sense of the port's access state if it bars reads and writes.
     pub(super) fn check(&self) -> Result<(), Sense> {
         state_of(self.own.state().0).check()
     }
 }
 
-// What is inaccessible may be reached again at any time, and is standby: hosts keep the path, with
-// the disk's size, for later (dm-multipath: "ghost"). Unavailable they would count as failed, which
-// is for what is lost.
+// The SCSI state of an ANA state. Inaccessible is standby: hosts retain the path and the disk's
+// size (dm-multipath: "ghost"). Unavailable counts as failed, which is right for a persistent loss
+// only.
 const fn state_of(state: AnaState) -> PortState {
     match state {
         AnaState::Optimized => PortState::Optimized,

@@ -1,13 +1,13 @@
-//! One session: its connections, and what of it waits for memory or for others.
+//! One session: its connections, its commands, and what they wait for.
 //!
 //! ```text
 //! command ─► (memory) ─► (data) ─► (range) ─► step, job, step ... ─► answer
 //! ```
 //!
 //! Invariants:
-//! - A command has its range until its last request has ended, answered or not.
-//! - A command that waits for memory gets no data: what comes unasked has its memory at once, or
-//!   ends as one too many.
+//! - A command holds its range until its last request has ended, answered or not.
+//! - A command that waits for memory gets no data: unsolicited data has its memory at once, or the
+//!   command is refused as one too many.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -24,20 +24,20 @@ use super::pending::Pending;
 use super::port::Port;
 use super::unit;
 
-/// Commands that a session may have outstanding, and those that do not wait for their turn.
+/// Commands that a session may have outstanding, and immediate commands.
 const LIMITS: SessionLimits = SessionLimits { commands: 128, immediate: 32 };
 
 /// See the module's description.
 pub(crate) struct IscsiSession {
     pub(super) session: Session,
     pub(crate) tsih: u16,
-    /// Its place on the shard, and a number that no other session there has.
+    /// The session's place on the shard, and a number that no other session of the shard has had.
     pub(super) slot: u32,
     pub(super) serial: u64,
     pub(super) nexus: Nexus,
     pub(super) peer: Peer,
     pub(super) units: Arc<[Arc<Namespace>]>,
-    /// By place among the units: as [`super::super::reserved::Reserved::clearance`] has said.
+    /// By place among the units: the last [`super::super::reserved::Reserved::clearance`].
     pub(super) clear: Vec<Option<(u64, UnitData)>>,
     pub(super) pending: Vec<Option<Pending>>,
     pub(super) waiting: Waiting<Task>,
@@ -52,32 +52,32 @@ pub(super) struct Peer {
     /// `None` in a discovery session.
     pub(super) subsystem: Option<Arc<Subsystem>>,
     pub(super) target: String,
-    /// Through which its connections come.
+    /// The target port of its connections.
     pub(super) port: Port,
 }
 
 /// The connections of a session.
 pub(super) struct Ways {
-    /// Connections of the shard, by number in the session, and how each has reached us.
+    /// Connections of the shard and their local addresses, by number in the session.
     pub(super) links: Vec<Option<(u32, SocketAddr)>>,
     /// Numbers of connections that were logged out or replaced.
     pub(super) leaving: BTreeSet<u16>,
-    /// Those in whose stead another comes: the session outlives them.
+    /// Numbers of connections that another one replaces: the session outlives them.
     pub(super) replaced: BTreeSet<u16>,
-    /// Where a logout waits for commands to end.
+    /// The connection whose logout waits for commands to end.
     pub(super) logout: Option<u16>,
 }
 
 /// Answers that are due.
 #[derive(Default)]
 pub(super) struct Due {
-    /// Requests to manage tasks that can be answered, with how.
+    /// Task management requests to answer, each with its response code.
     pub(super) managed: Vec<(Management, u8)>,
-    /// Commands that can be answered, since those of others have ended.
+    /// Aborting commands to answer, since the aborted ones have ended.
     pub(super) completed: Vec<Task>,
 }
 
-/// A login that has come to its end.
+/// A finished login that begins a session.
 pub(super) struct Begun {
     pub(super) identity: Identity,
     pub(super) tsih: u16,
@@ -97,7 +97,7 @@ impl IscsiSession {
             tsih,
             slot: 0,
             serial,
-            // No other session of the target has it.
+            // The nexus is unique in the target: a serial per shard, and the shard.
             nexus: Nexus(serial << 16 | u64::from(shard)),
             peer: Peer {
                 initiator: identity.initiator,
@@ -122,13 +122,13 @@ impl IscsiSession {
         session
     }
 
-    /// A number that no other session of its shard has had.
+    /// The session's number, which no other session of its shard has had.
     pub(crate) const fn serial(&self) -> u64 {
         self.serial
     }
 
-    /// Whether it is one of this initiator port with the port of that number (4.4.3: the ISID
-    /// rule). Discovery sessions do not exclude one another.
+    /// Whether the session is between this initiator port and the target port of this number
+    /// (4.4.3: the ISID rule); never for discovery sessions, which do not exclude one another.
     pub(super) fn is_of(&self, identity: &Identity, port: u16) -> bool {
         let peer = &self.peer;
         peer.subsystem.is_some()
@@ -138,13 +138,13 @@ impl IscsiSession {
             && peer.port.number() == port
     }
 
-    /// Its connections.
+    /// Its connections, by their numbers on the shard.
     pub(super) fn links(&self) -> impl Iterator<Item = u32> {
         self.ways.links.iter().flatten().map(|(connection, _)| *connection)
     }
 
-    /// Another connection is to come in the stead of the one of this identifier: those that are to
-    /// be closed. The session outlives them.
+    /// Marks the connections with this CID as replaced, and returns them to be closed. The session
+    /// outlives them.
     pub(super) fn replace(&mut self, cid: u16) -> Vec<u32> {
         let open = self.session.connections().filter(|one| one.1 == cid);
         let numbers: Vec<u16> = open.map(|one| one.0).collect();
@@ -154,7 +154,7 @@ impl IscsiSession {
         numbers.into_iter().filter_map(link).map(|(connection, _)| connection).collect()
     }
 
-    /// One connection more; its number.
+    /// Adds a connection. Returns its number in the session.
     pub(super) fn join(&mut self, link: Link, connection: u32, local: SocketAddr) -> u16 {
         let number = self.session.join(link);
         let index = usize::from(number);
@@ -163,7 +163,7 @@ impl IscsiSession {
         number
     }
 
-    /// Namespaces may be others than before.
+    /// Takes over changes of the subsystem's namespaces: detaches from old units, attaches to new.
     pub(crate) fn refresh(&mut self) {
         let Some(subsystem) = &self.peer.subsystem else { return };
         let units = subsystem.units();
@@ -183,19 +183,19 @@ impl IscsiSession {
         self.units = units;
     }
 
-    /// It is over: nobody hears it any more.
+    /// Detaches the session from its logical units: it has ended.
     pub(super) fn detach(&self) {
         for unit in &*self.units {
             unit.reserved.with_unit(|unit| unit.detach(self.nexus));
         }
     }
 
+    /// The command of this task; `None` if it is not under way.
     pub(super) fn pending(&mut self, task: Task) -> Option<&mut Pending> {
         self.pending.get_mut(usize::from(task.number()))?.as_mut()
     }
 
-    /// What an initiator asks for or a command of it waits for has come to pass; the connection
-    /// that is to be woken.
+    /// Makes an answer due whose aborted commands have ended. Returns the connection to wake.
     pub(crate) fn follow(&mut self, then: Then) -> Option<u32> {
         match then {
             Then::Answer { management, .. } => {
@@ -212,8 +212,8 @@ impl IscsiSession {
         }
     }
 
-    /// What is said to SendTargets: in a discovery session what the control thread knows, and else
-    /// what this session is with (RFC 7143 appendix C).
+    /// SendTargets: in a discovery session records of all targets, from the control thread; in a
+    /// normal session that of its own target (RFC 7143 appendix C).
     pub(super) fn records(
         &self,
         number: u16,
@@ -232,23 +232,25 @@ impl IscsiSession {
         }
     }
 
+    /// The connection, by number on the shard, that a command belongs to.
     pub(super) fn link_of(&self, task: Task) -> Option<u32> {
         let number = self.session.connection_of(task)?;
         self.ways.links.get(usize::from(number))?.map(|(connection, _)| connection)
     }
 
-    /// How many bytes of data have come, if any are owed.
+    /// How many bytes of data have come; `None` if no data is owed.
     pub(super) const fn owed(&self) -> Option<u64> {
         self.waiting.owed()
     }
 
-    /// Data of a command is owed no longer.
+    /// Ends what is owed of a command's data.
     pub(super) fn settle_data(&mut self, task: Task, now_ns: u64) {
         if let Some(bytes) = self.pending(task).and_then(|one| one.owes.take()) {
             self.waiting.solicited.end(bytes, now_ns);
         }
     }
 
+    /// Whether a command waits for memory or for a range.
     pub(super) fn is_starving(&self) -> bool {
         self.waiting.is_starving()
     }

@@ -35,7 +35,7 @@ impl Sessions {
         self.next_serial
     }
 
-    /// Keeps a new session; answers its slot.
+    /// Stores a new session. Returns its slot.
     pub(crate) fn add(&mut self, session: Box<IscsiSession>) -> u32 {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.places.push(None);
@@ -45,19 +45,19 @@ impl Sessions {
         slot
     }
 
-    /// Takes a session out; it is to be put back.
+    /// Takes a session out, to be put back; `None` if the slot has none.
     pub(crate) fn take(&mut self, slot: u32) -> Option<Box<IscsiSession>> {
         self.places.get_mut(slot as usize)?.take()
     }
 
-    /// Puts it back.
+    /// Puts a session back.
     pub(crate) fn put(&mut self, slot: u32, session: Box<IscsiSession>) {
         if let Some(place) = self.places.get_mut(slot as usize) {
             *place = Some(session);
         }
     }
 
-    /// Gives back the memory of free slots at the end.
+    /// Frees the memory of free slots at the end.
     pub(crate) fn shrink(&mut self) {
         slab::shrink(&mut self.places, &mut self.free);
     }
@@ -67,6 +67,7 @@ impl Sessions {
         self.free.push(slot);
     }
 
+    /// The session of a slot; `None` if there is none or it is taken out.
     pub(crate) fn get_mut(&mut self, slot: u32) -> Option<&mut IscsiSession> {
         self.places.get_mut(slot as usize)?.as_deref_mut()
     }
@@ -89,7 +90,7 @@ impl Sessions {
     }
 
     /// Registers `then`, to be done once `others` other shards have reported and all commands that
-    /// [`Self::wait_more`] adds have ended. Answers its number. The caller itself calls
+    /// [`Self::wait_more`] adds have ended. Returns its number. The caller itself calls
     /// [`Self::ended`] once, when it has added all commands.
     pub(crate) fn wait(&mut self, then: Then, others: usize) -> u64 {
         self.next_wait += 1;
@@ -98,14 +99,14 @@ impl Sessions {
         self.next_wait
     }
 
-    /// Adds commands that must end before.
+    /// Adds commands that must end before a wait is over.
     pub(crate) fn wait_more(&mut self, number: u64, commands: usize) {
         if let Some(wait) = self.waits.iter_mut().find(|wait| wait.number == number) {
             wait.left += commands;
         }
     }
 
-    /// Counts the end of a command, or of another shard; answers what is due if that was the last.
+    /// Counts the end of a command, or of another shard. Returns what is due if that was the last.
     pub(crate) fn ended(&mut self, number: u64) -> Option<Then> {
         let index = self.waits.iter().position(|wait| wait.number == number)?;
         self.waits[index].left -= 1;

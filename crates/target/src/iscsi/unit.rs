@@ -1,4 +1,4 @@
-//! A namespace as initiators see it.
+//! A namespace as a SCSI logical unit.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,16 +10,16 @@ use backend::Geometry;
 use super::super::meter::{Kind, KindCounters};
 use super::super::subsystem::{Namespace, find};
 
-/// Ranges that one UNMAP gives back, and blocks: as many as initiators expect at most.
+/// Ranges and blocks of one UNMAP at most: as many as initiators expect.
 const UNMAP_RANGES: u32 = 256;
 const UNMAP_BLOCKS: u32 = 1 << 20;
-/// What one WRITE SAME writes.
+/// Bytes that one WRITE SAME may write.
 const WRITE_SAME_BYTES: u64 = 16 << 20;
 
-/// What a command reads or writes: as much as memory is lent at once.
+/// Bytes that one command may read or write: as much memory as the pool lends at once.
 const TRANSFER_BYTES: u32 = 8 << 20;
 
-/// Describes it to initiators that come through so many ports.
+/// Data of the logical unit, for a target with `ports` ports.
 pub(super) fn data(namespace: &Namespace, ports: u16) -> UnitData {
     let geometry = namespace.backend.geometry();
     let blocks = |bytes: u64| u32::try_from(bytes >> geometry.block_shift).unwrap_or(u32::MAX);
@@ -49,7 +49,7 @@ pub(super) fn data(namespace: &Namespace, ports: u16) -> UnitData {
     }
 }
 
-// As many as the device itself writes all or not at all, if that is more than any block is.
+// How many blocks the device writes atomically; 0 if that is one block only.
 fn atomic_blocks(geometry: &Geometry) -> u16 {
     match geometry.atomic_bytes >> geometry.block_shift {
         0 | 1 => 0,
@@ -57,7 +57,7 @@ fn atomic_blocks(geometry: &Geometry) -> u16 {
     }
 }
 
-// As many of a version's numbers as four bytes have room for.
+// The product revision: as many numbers of a version as fit into four bytes.
 fn revision(version: &str) -> [u8; 4] {
     let mut revision = *b"    ";
     let ends = version.match_indices('.').map(|(at, _)| at).chain([version.len()]);
@@ -66,7 +66,7 @@ fn revision(version: &str) -> [u8; 4] {
     revision
 }
 
-/// What has been done with it by all hosts and initiators, and whether it has lost what it took.
+/// Statistics of all hosts and initiators, and whether the device has lost data, for LOG SENSE.
 pub(super) fn figures(namespace: &Namespace) -> LogFigures {
     let all = |of: &dyn Fn(&KindCounters) -> u64| {
         let sum = |kind| namespace.counters().map(|(_, shard)| of(shard.of(kind))).sum();
@@ -82,13 +82,13 @@ pub(super) fn figures(namespace: &Namespace) -> LogFigures {
     }
 }
 
-/// The namespace that a LUN field means.
+/// The namespace of a LUN field; `None` if there is none.
 pub(super) fn namespace_of(units: &[Arc<Namespace>], field: [u8; 8]) -> Option<&Arc<Namespace>> {
     let lun = Lun::read(field)?;
     find(units, u32::from(lun.number()) + 1)
 }
 
-/// The number of a namespace's logical unit.
+/// The LUN of a namespace.
 pub(super) fn lun_of(namespace: &Namespace) -> Option<Lun> {
     Lun::new(u16::try_from(namespace.id.checked_sub(1)?).ok()?)
 }

@@ -1,4 +1,4 @@
-//! What of a session has waited for memory, for a range or for other data, and goes on.
+//! Commands of a session that have waited for memory, a range or their R2T, and continue.
 
 use scsi::iscsi::Task;
 
@@ -6,8 +6,8 @@ use super::super::site::{Order, Site};
 use super::session::IscsiSession;
 
 impl IscsiSession {
-    /// Tries again what waits for memory or for a range; how many jobs that has begun. Only what
-    /// belongs to this connection, whose `out` this is.
+    /// Tries again commands of connection `number` that wait for memory or for a range. Returns how
+    /// many jobs have begun. `out` is that connection's.
     pub(super) fn feed(&mut self, number: u16, out: &mut Vec<u8>, site: &mut Site<'_>) -> u32 {
         let mut jobs = 0;
         let is_here = |session: &Self, task: Task| {
@@ -42,14 +42,14 @@ impl IscsiSession {
         jobs
     }
 
-    /// Whether the data of a command may be asked for now.
+    /// Whether the data of a command may be requested now.
     pub(super) fn may_ask(&mut self, task: Task, site: &Site<'_>) -> bool {
         let bytes = self.pending(task).map_or(0, |one| one.execution.own_bytes());
         self.waiting.solicited.may_ask(bytes, site.pool.share(), site.now_ns)
     }
 
-    /// Asks for more data if enough has come, for commands of one connection; how many jobs that
-    /// has begun.
+    /// Requests data for commands of one connection as far as the window allows. Returns how many
+    /// jobs have begun.
     pub(super) fn ask_on(&mut self, number: u16, out: &mut Vec<u8>, site: &mut Site<'_>) -> u32 {
         let mut jobs = 0;
         while let Some(task) = self.waiting.unasked.front().copied() {

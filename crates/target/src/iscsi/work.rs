@@ -1,4 +1,4 @@
-//! SCSI commands as work of a device, and what an initiator is told of that.
+//! SCSI commands as work of a device, and outcomes of that work as SCSI status.
 
 use scsi::{Check, Operation as Asked, Outcome, Plan, Sense, Transfer, UnmapRange};
 
@@ -6,7 +6,7 @@ use backend::{Failure, Operation};
 
 use super::super::work::{Deed, Finding, Work};
 
-/// What is done for a command.
+/// The work of a command.
 pub(super) fn work_of(plan: &Plan) -> Work {
     let deed = match plan.operation {
         Asked::Read => Deed::Read,
@@ -26,7 +26,7 @@ pub(super) fn work_of(plan: &Plan) -> Work {
     Work { deed, offset: plan.offset, length: plan.length }
 }
 
-/// What is done for UNMAP.
+/// The work of UNMAP.
 pub(super) fn unmap(ranges: &[UnmapRange]) -> Work {
     let ranges = ranges.iter().map(|range| [range.offset, range.length]);
     Work::of_device(Deed::Discard(ranges.collect()))
@@ -41,6 +41,7 @@ pub(super) fn own_bytes(plan: &Plan) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
+// Bytes that the initiator sends or receives.
 const fn data_bytes(plan: &Plan) -> u64 {
     match plan.transfer {
         Transfer::In(bytes) | Transfer::Out(bytes) => bytes,
@@ -48,7 +49,7 @@ const fn data_bytes(plan: &Plan) -> u64 {
     }
 }
 
-/// How a command ends that was about so many bytes, and of which this has become.
+/// The SCSI outcome of a finding; residuals refer to `about_bytes`.
 pub(super) fn outcome_of(finding: Finding, about_bytes: u64) -> Outcome {
     match finding {
         Finding::Done => Outcome::good(about_bytes),
@@ -59,6 +60,7 @@ pub(super) fn outcome_of(finding: Finding, about_bytes: u64) -> Outcome {
     }
 }
 
+// The sense of a device's failure.
 const fn failed(failure: Failure, operation: Operation) -> Sense {
     match (failure, operation) {
         (Failure::NoSpace, _) => Sense::SPACE_ALLOCATION_FAILED,

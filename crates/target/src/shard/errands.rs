@@ -1,4 +1,4 @@
-//! What connections want of their shard, and shards of one another.
+//! Orders of connections to their shard, and messages between shards.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use super::super::witness::{Happening, Why};
 use super::Shard;
 
 impl Shard {
-    /// Does what another thread has asked for.
+    /// Acts on a message.
     pub(super) fn take(&mut self, message: Message) {
         match message {
             Message::Adopt(connection) => {
@@ -87,7 +87,7 @@ impl Shard {
         }
     }
 
-    // How much each host uses.
+    // How much each host uses of this shard.
     fn report(&self) -> ByHost {
         let mut accounts: BTreeMap<Account, (Arc<str>, u64)> = BTreeMap::new();
         for connection in self.connections.iter().flatten() {
@@ -105,7 +105,7 @@ impl Shard {
         self.tenants.report(rows)
     }
 
-    // What a host has used is kept when the last connection with its account goes.
+    // Saves what a host has used before the last connection of its account is removed.
     fn keep_usage(&mut self, connection: &Connection) {
         if let Some(host) = connection.host()
             && connection.account != Account::NOBODY
@@ -115,18 +115,20 @@ impl Shard {
         }
     }
 
-    // Namespaces have changed.
+    // Has all connections and sessions look up their namespaces again.
     fn refresh(&mut self) {
         self.connections.iter_mut().flatten().for_each(|connection| connection.refresh());
         self.sessions.iter_mut().for_each(IscsiSession::refresh);
     }
 
+    // Sends event completions on admin queues.
     fn tell(&mut self, events: Vec<(u32, (Slot, u64))>) {
         for (connection, (slot, result)) in events {
             self.with(connection, |connection, _| connection.event(slot, result));
         }
     }
 
+    // Replaces the served subsystems (control thread only).
     fn serve(&mut self, subsystems: Vec<Arc<Subsystem>>) {
         if let Some(gate) = &mut self.seed.gate {
             gate.serve(subsystems.clone());
@@ -140,6 +142,7 @@ impl Shard {
         self.tell(events);
     }
 
+    // Begins to stop: accepts no more, and drains every connection.
     fn stop(&mut self) {
         self.stopping_ns = Some(self.now_ns);
         for listener in &self.seed.listeners {
@@ -151,7 +154,7 @@ impl Shard {
         }
     }
 
-    // Ends a command of a queue that lives here; whether it has.
+    // Aborts a command of a queue of this shard. Returns whether it was ended.
     fn abort(&mut self, abort: Abort) -> bool {
         let mut was = false;
         for number in 0..self.connections.len() {
@@ -164,7 +167,7 @@ impl Shard {
         was
     }
 
-    // Another shard has looked for a command that is to be aborted.
+    // Hands a shard's report on an Abort to the admin queue.
     fn aborted(&mut self, abort: Abort, was: bool) {
         let control = self.seed.control.as_mut();
         let association = control.and_then(|all| all.get(abort.controller));
@@ -173,7 +176,7 @@ impl Shard {
         }
     }
 
-    // Every connection of a controller's I/O queues.
+    // Closes every connection here of a controller's I/O queues.
     fn end_queues(&mut self, controller: u16) {
         for number in 0..self.connections.len() {
             let place = self.connections[number].as_ref();
@@ -184,6 +187,7 @@ impl Shard {
         }
     }
 
+    // Closes the I/O queues of a controller on all shards.
     fn tell_all(&mut self, controller: u16) {
         for (index, peer) in self.seed.peers.iter().enumerate() {
             if index != usize::from(self.seed.index) {
@@ -193,7 +197,7 @@ impl Shard {
         self.end_queues(controller);
     }
 
-    /// Does what connections have asked for.
+    /// Executes the orders of connections, and the orders that follow from those.
     pub(super) fn obey(&mut self) {
         while !self.orders.is_empty() {
             let orders = std::mem::take(&mut self.orders);
@@ -201,6 +205,7 @@ impl Shard {
         }
     }
 
+    // Executes an order.
     fn follow(&mut self, order: Order) {
         match order {
             Order::Place(number) => {
@@ -237,7 +242,7 @@ impl Shard {
         }
     }
 
-    // Closes a connection, of which an operator is to know.
+    // Closes a connection, and notes why for the operator.
     fn end_by(&mut self, connection: u32, happening: Happening) {
         self.with(connection, |one, site| {
             site.wishes.notes.push((happening, Why::Plain));
@@ -245,16 +250,18 @@ impl Shard {
         });
     }
 
+    // The control thread.
     fn control(&self) -> &Peer {
         &self.seed.peers[usize::from(self.seed.config.shards)]
     }
 
+    /// All shards but this one, the control thread included.
     pub(super) fn others(&self) -> impl Iterator<Item = &Peer> {
         let own = usize::from(self.seed.index);
         self.seed.peers.iter().enumerate().filter(move |(index, _)| *index != own).map(|one| one.1)
     }
 
-    // What a session of this shard or another shard has waited for.
+    // Continues a session of this shard, or reports to another shard, after aborted commands ended.
     fn come_to_pass(&mut self, then: Then) {
         match then {
             Then::Answer { slot, serial, .. } | Then::Complete { slot, serial, .. } => {
@@ -270,8 +277,8 @@ impl Shard {
         }
     }
 
-    // Nothing is due at a place without a connection: a time there would pass again and again, and
-    // the shard would never sleep.
+    // Takes a connection out and frees its place. A deadline left there would expire again and
+    // again, and the shard would never sleep.
     fn vacate(&mut self, number: u32) -> Option<Box<Connection>> {
         let connection = self.connections.get_mut(number as usize).and_then(Option::take)?;
         self.free.push(number);
@@ -280,7 +287,7 @@ impl Shard {
         Some(connection)
     }
 
-    /// Hands a connection to the shard where it is at home.
+    /// Moves a connection to its home shard.
     pub(super) fn place(&mut self, number: u32) {
         let Some(mut connection) = self.vacate(number) else { return };
         connection.settle();
@@ -290,7 +297,7 @@ impl Shard {
         self.seed.peers[usize::from(home)].tell(Message::Adopt(connection));
     }
 
-    /// A connection is over.
+    /// Frees a connection that has ended, and tells all whom its end concerns.
     pub(super) fn free_connection(&mut self, number: u32) {
         let Some(mut connection) = self.vacate(number) else { return };
         connection.release(self.seed.index, &mut self.pool);
@@ -305,6 +312,7 @@ impl Shard {
         connection.unburden(&mut self.pool);
     }
 
+    // Ends the controller of an admin queue, or reports the end of an I/O queue.
     fn end_nvme(&mut self, number: u32, end: &NvmeEnd) {
         match &end.role {
             Role::New => {}
@@ -325,6 +333,7 @@ impl Shard {
         }
     }
 
+    // Ends an iSCSI connection's part of its session, and lets waiting connections enter theirs.
     fn end_iscsi(&mut self, number: u32, end: &mut IscsiEnd) {
         let (left, closed) = self.on_site(|site| end.leave(site));
         if let Some(left) = left {
@@ -334,7 +343,7 @@ impl Shard {
             });
         }
         self.orders.extend(closed.into_iter().map(Order::Close));
-        // Those that have waited for this may go on.
+        // Connections that wait for this end may enter now.
         let entering = std::mem::take(&mut self.sessions.entering);
         for waiting in entering.into_iter().filter(|waiting| *waiting != number) {
             self.with(waiting, Connection::enter);

@@ -1,28 +1,28 @@
-//! Memory that comes and goes with what hosts do, and is given back once they have gone.
+//! Freeing of memory to the system once hosts have gone.
 
 use crate::mail::Message;
 use crate::slab;
 
 use super::Shard;
 
-/// Of an idle connection, about.
+/// Approximate bytes of an idle connection.
 const CONNECTION_BYTES: usize = 5 << 10;
 
 impl Shard {
-    /// How much there is of it, about.
+    /// Approximate bytes of memory that connections and their data take.
     pub(super) fn weight(&self) -> usize {
         let connections = self.connections.len() - self.free.len();
         self.pool.held() + connections * CONNECTION_BYTES
     }
 
-    /// Has every shard give back what nobody needs any more: what each has freed keeps pages of
-    /// the others'.
+    /// Has every shard free unused memory: shards share heap pages, which are released only when
+    /// all have freed theirs.
     pub(super) fn all_give_back(&mut self) {
         self.give_back();
         self.others().for_each(|peer| peer.tell(Message::GiveBack));
     }
 
-    /// Gives back what nobody needs any more.
+    /// Frees unused memory of this shard to the system.
     pub(super) fn give_back(&mut self) {
         self.pool.shrink();
         self.connections.iter_mut().flatten().for_each(|connection| connection.shrink());
