@@ -1,5 +1,5 @@
-//! The admin queue of a controller, as its host has it: what is asked on it, keep-alive, and what
-//! the controller says unasked.
+//! The host's end of a controller's admin queue: admin commands, keep-alive and asynchronous
+//! events.
 
 use std::time::Duration;
 
@@ -26,35 +26,35 @@ use super::{HostError, NvmeUri};
 pub(super) struct AdminQueue {
     wire: Wire,
     waker: Waker,
-    /// Time between two keep-alives; `None` for none, and when the next is due.
+    /// Time between two keep-alives, `None` without keep-alive; and when the next is due.
     period: Option<Duration>,
     due_ns: u64,
 }
 
-/// What [`AdminQueue::wait`] has waited for.
+/// Why [`AdminQueue::wait`] returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Heard {
-    /// The controller says that something has happened (Base 5.1.2); a page says what.
+    /// The controller reports an event (Base 5.1.2); a log page describes it.
     Event {
-        /// LID of that page.
+        /// LID of the log page.
         page: u8,
     },
-    /// Somebody has used the waker.
+    /// Another thread has used the waker.
     Called,
-    /// The time has come.
+    /// The time limit of the wait has passed.
     Time,
 }
 
-/// Groups of an access state page at most.
+/// ANA groups that are read at most.
 const GROUPS_MOST: u32 = 4096;
-/// Feature 0Bh: namespaces and access states (Base 5.1.25.1.5; OAES has the same bits).
+/// Feature 0Bh: events of namespaces and ANA states (Base 5.1.25.1.5; OAES has the same bits).
 const EVENTS: u32 = 1 << 8 | 1 << 11;
-/// 04h, 0Ch (Base 5.1.12).
+/// LIDs of Changed Namespace List and Asymmetric Namespace Access (Base 5.1.12).
 const CHANGED_NAMESPACES: u8 = 0x04;
 const ACCESS_STATES: u8 = 0x0c;
 
 impl AdminQueue {
-    /// Connects to any controller of a subsystem and enables it; also its number.
+    /// Connects to a new controller of a subsystem and enables it. Returns its CNTLID, too.
     pub(super) fn connect(
         world: &dyn World,
         uri: &NvmeUri,
@@ -69,27 +69,28 @@ impl AdminQueue {
         let mut admin = Self { wire, waker, period, due_ns: 0 };
         admin.was_heard();
         if ms > 0 {
-            // A controller that is silent for so long may have given its host up.
+            // A controller that is silent for KATO may have ended the association.
             admin.wire.be_patient(Some(Duration::from_millis(ms)))?;
         }
         Ok((id, admin))
     }
 
-    /// What ends [`AdminQueue::wait`] from another thread.
+    /// The waker that ends [`AdminQueue::wait`] from another thread.
     pub(super) const fn waker(&self) -> &Waker {
         &self.waker
     }
 
-    /// Takes another waker for that.
+    /// Replaces the waker that ends [`AdminQueue::wait`].
     pub(super) fn be_called_by(&mut self, waker: &Waker) {
         self.waker = waker.clone();
     }
 
-    /// Its connection.
+    /// The connection of the queue.
     pub(super) const fn socket(&self) -> &Stream {
         &self.wire.stream
     }
 
+    // Sets when the next keep-alive is due.
     fn was_heard(&mut self) {
         let period = self
             .period
@@ -97,6 +98,7 @@ impl AdminQueue {
         self.due_ns = self.wire.stream.now_ns().saturating_add(period);
     }
 
+    // Executes an admin command that reads `length` bytes. Returns its result and data.
     fn ask(
         &mut self,
         operation: &'static str,
@@ -117,6 +119,7 @@ impl AdminQueue {
         Err(HostError::Protocol { operation, reason })
     }
 
+    // The data of an Identify command with this CNS.
     fn identify(
         &mut self,
         structure: u8,
@@ -128,12 +131,12 @@ impl AdminQueue {
         Ok(data.into_boxed_slice().try_into().expect("as much has come as was asked for"))
     }
 
-    /// What the controller says of itself.
+    /// Identify Controller.
     pub(super) fn controller(&mut self) -> Result<FoundController, HostError> {
         self.identify(0x01, 0).map(|data| FoundController::read(&data))
     }
 
-    /// Asks for I/O queues; how many are granted.
+    /// Requests `count` I/O queues. Returns how many the controller grants.
     pub(super) fn ask_for_queues(&mut self, count: u16) -> Result<u16, HostError> {
         let value = u32::from(count - 1);
         let queues = Admin::SetFeatures { feature: 7, saves: false, value: value | value << 16 };
@@ -141,11 +144,12 @@ impl AdminQueue {
         Ok(u16::try_from(granted & 0xffff).unwrap_or(0).saturating_add(1))
     }
 
-    /// Identifiers of namespaces above `after`, in order; a page of them.
+    /// A page of the active namespace list: identifiers above `after`, in order.
     pub(super) fn namespaces(&mut self, after: u32) -> Result<Vec<u32>, HostError> {
         self.identify(0x02, after).map(|data| read_namespace_list(&data))
     }
 
+    /// The lowest active namespace identifier.
     pub(super) fn first_namespace(&mut self) -> Result<u32, HostError> {
         self.namespaces(0)?.first().copied().ok_or_else(|| {
             let reason = "the subsystem has none".to_owned();
@@ -153,7 +157,7 @@ impl AdminQueue {
         })
     }
 
-    /// What a namespace says of itself, with all that tells it from others.
+    /// Identify Namespace, with the identification descriptors.
     pub(super) fn found_namespace(&mut self, nsid: u32) -> Result<FoundNamespace, HostError> {
         let mut found = FoundNamespace::read(&*self.identify(0x00, nsid)?);
         if found.block_count > 0 {
@@ -167,11 +171,11 @@ impl AdminQueue {
         Ok(found)
     }
 
-    /// A namespace that can be read and written here.
+    /// A namespace, if its format is supported: no metadata, blocks of 2^9 to 2^16 bytes.
     pub(super) fn namespace(&mut self, nsid: u32) -> Result<Namespace, HostError> {
         let found = self.found_namespace(nsid)?;
         let wrong = match found {
-            // One that is there but cannot be reached may have no size now.
+            // An inaccessible namespace may have a block size but no blocks.
             FoundNamespace { block_count: 0, block_shift: 0, .. } => Some("is not there"),
             FoundNamespace { metadata_bytes: 1.., .. } => Some("has metadata in its blocks"),
             FoundNamespace { block_shift: 9..=16, .. } => None,
@@ -208,7 +212,7 @@ impl AdminQueue {
         self.ask("read a log page", get, u32::MAX, length).map(|(_, data)| data)
     }
 
-    /// Access states of all groups; `None` if the controller reports none.
+    /// ANA states of all groups; `None` if the controller reports none.
     pub(super) fn access_states(
         &mut self,
         controller: &FoundController,
@@ -221,7 +225,7 @@ impl AdminQueue {
         Ok(read_ana(&self.page(ACCESS_STATES, 1, length)?))
     }
 
-    /// The access state of a namespace; one of a controller that reports none can be used.
+    /// The ANA state of a namespace; optimized if the controller reports none.
     pub(super) fn access_state(
         &mut self,
         controller: &FoundController,
@@ -232,7 +236,7 @@ impl AdminQueue {
         Ok(group.map_or(AnaState::Inaccessible, |group| group.state))
     }
 
-    /// Lets the controller say what has happened to namespaces and access states, if it can.
+    /// Has the controller report events of namespaces and ANA states, if it can.
     pub(super) fn watch(&mut self, controller: &FoundController) -> Result<(), HostError> {
         let value = controller.events & EVENTS;
         if value == 0 {
@@ -246,17 +250,17 @@ impl AdminQueue {
         }
     }
 
-    // Asks the controller to tell what happens next (Asynchronous Event Request); does not wait.
+    // Sends an Asynchronous Event Request, without waiting for its answer.
     fn wait_for_event(&mut self) -> Result<(), HostError> {
         let request = submission(Command::Admin(Admin::AsyncEventRequest), 0, Data::None);
         self.wire.request_event(&request)
     }
 
-    /// Has the controller end another one of this host (TP8028).
+    /// Has the controller reset another one of this host (TP8028).
     pub(super) fn reset_other(&mut self, of: Instance) -> Result<Fenced, HostError> {
         let reset = Admin::CrossControllerReset(of);
         match self.ask("reset a lost controller", reset, 0, 0) {
-            // Bit 0: the reset is complete. One that goes on is asked for again.
+            // Bit 0: the reset is complete. Otherwise the caller repeats the command.
             Ok((result, _)) if result & 1 == 1 => Ok(Fenced::AtRest),
             Ok(_) => Ok(Fenced::NotYet),
             Err(HostError::Refused { status, .. }) => Ok(match status.cause() {
@@ -267,11 +271,11 @@ impl AdminQueue {
         }
     }
 
-    /// Reads the page that an event names, so that there can be another (Base 5.1.2).
+    /// Reads the log page of an event, which re-enables events of its type (Base 5.1.2).
     pub(super) fn take_event(&mut self, page: u8) -> Result<(), HostError> {
         let length = if page == CHANGED_NAMESPACES { 4096 } else { 64 };
         match self.page(page, 0, length) {
-            // A page that this controller does not have after all.
+            // The controller may not have the page after all.
             Ok(_) | Err(HostError::Refused { .. }) => self.wait_for_event(),
             Err(error) => Err(error),
         }
@@ -306,7 +310,7 @@ impl AdminQueue {
         }
     }
 
-    /// Says good-bye: what was written is on the medium then (Base 3.6.1).
+    /// Shuts the controller down; written data is on the medium afterwards (Base 3.6.1).
     pub(super) fn shut_down(mut self) {
         let _gone = set_property(&mut self.wire, "shut down", Properties::LEAVING);
     }
@@ -317,8 +321,8 @@ fn system(error: sys::Error) -> HostError {
     HostError::Network { operation, source }
 }
 
-/// Whether two namespaces are one: nothing that both have of what tells them apart differs, and
-/// there is something.
+/// Whether two namespaces are one: at least one identifier that both have is equal, and none
+/// differs.
 pub(super) fn are_one(one: &NamespaceIds, other: &NamespaceIds) -> bool {
     fn compare<const N: usize>(one: &[u8; N], other: &[u8; N]) -> Option<bool> {
         (*one != [0; N] && *other != [0; N]).then(|| one == other)

@@ -1,5 +1,5 @@
-//! A host and a controller that know one another (Base 2.2): what each has said of itself, and
-//! queues between them.
+//! An association of a host with a controller (Base 2.2): their descriptions, and queues between
+//! them.
 
 use std::sync::Arc;
 
@@ -23,18 +23,18 @@ pub(super) struct Association {
     pub(super) id: u16,
     pub(super) controller: FoundController,
     pub(super) namespace: Namespace,
-    /// Bytes that a command may move.
+    /// Bytes that one command may transfer.
     pub(super) transfer_bytes: u32,
-    /// I/O queues that were asked for and granted.
+    /// I/O queues that were requested and granted.
     pub(super) io_queues: u16,
 }
 
-/// MDTS of 0: as much as fits anything here.
+/// Bytes that one command transfers at most, also if MDTS sets no limit.
 const TRANSFER_MOST: u32 = 8 << 20;
 
 impl Association {
-    /// A new controller, enabled and asked what it has, and its admin queue; with up to `io_queues`
-    /// queues to come.
+    /// Connects to a new controller, enables and identifies it. Returns the association, for up to
+    /// `io_queues` queues, and its admin queue.
     pub(super) fn begin(
         world: &Arc<dyn World>,
         uri: &NvmeUri,
@@ -60,7 +60,7 @@ impl Association {
         Ok((association, admin))
     }
 
-    /// Whether its namespace says how large it is.
+    /// Fails if the namespace reports no blocks.
     pub(super) fn has_blocks(&self) -> Result<(), HostError> {
         if self.namespace.geometry.block_count > 0 {
             return Ok(());

@@ -1,7 +1,7 @@
 //! Pauses between attempts to connect again.
 //!
-//! Each is up to twice the one before, up to a bound, and drawn from the upper half of that: hosts
-//! that have lost a target at the same time do not all come back at the same time.
+//! The bound of a pause doubles each time, up to a maximum, and the pause is random in its upper
+//! half: hosts that lose a target at the same time do not all reconnect at the same time.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use workload::Draw;
 
 use crate::error::HostError;
 
-/// Pauses that grow; see the module's description.
+/// See the module's description.
 #[derive(Debug)]
 pub struct Backoff {
     first_ns: u64,
@@ -19,7 +19,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// From `first` on, up to `most`.
+    /// Pauses of up to `first` at the beginning, and up to `most` later.
     #[must_use]
     pub fn new(first: Duration, most: Duration, seed: u64) -> Self {
         let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
@@ -35,22 +35,21 @@ impl Backoff {
         Duration::from_nanos(pause_ns)
     }
 
-    /// Begins anew: something was found.
+    /// Begins again with the first pause.
     pub const fn reset(&mut self) {
         self.next_ns = self.first_ns;
     }
 }
 
-/// Time between two attempts to connect for the first time, at first and at last.
+/// Bounds of the pause between two attempts of `patiently`, at first and at last.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LAST_PAUSE: Duration = Duration::from_secs(1);
 
-/// Connects for the first time, and again for as long as `patience` if the network is the reason:
-/// a target that is just being started again is found as one is that was lost. `wait` waits between
-/// two attempts.
+/// Calls `attempt` until it does not fail because of the network, for `patience` at most: so a
+/// target that is being restarted is found. `wait` sleeps between two attempts.
 ///
 /// # Errors
-/// That of the last attempt, or of the first that has another reason.
+/// The error of the last attempt, or the first one that is no network error.
 pub fn patiently<T>(
     patience: measure::Duration,
     mut wait: impl FnMut(Duration),

@@ -1,4 +1,4 @@
-//! A controller as its host has it: made, kept alive, made anew when it was lost, shut down.
+//! The host's handle of a controller: connects, keeps alive, reconnects and shuts down.
 
 use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -23,10 +23,10 @@ pub struct Controller {
     live: Mutex<Live>,
 }
 
-/// What keeps it alive, and what ends that.
+/// The thread that keeps a controller alive, and the waker that ends it.
 type Keeper = (Waker, JoinHandle<()>);
 
-/// The controller as it now is; another when the connection was lost.
+/// The current controller; reconnecting makes another one.
 struct Live {
     association: Association,
     /// Counts controllers, from 1.
@@ -35,10 +35,10 @@ struct Live {
 }
 
 impl Controller {
-    /// Connects to a namespace's subsystem, with up to `io_queues` queues to come.
+    /// Connects to a new controller of a namespace's subsystem, for up to `io_queues` I/O queues.
     ///
     /// # Errors
-    /// When there is no way to it, or it is not there.
+    /// When the target cannot be reached, or there is no such subsystem or namespace.
     pub fn connect(uri: &NvmeUri, config: &HostConfig, io_queues: u16) -> Result<Self, HostError> {
         let (association, admin) = Association::begin(&Machine::world(), uri, config, io_queues)?;
         association.has_blocks()?;
@@ -48,16 +48,16 @@ impl Controller {
         Ok(Self { uri, config, asked_queues: io_queues, first, live })
     }
 
-    /// Connects again, unless somebody has since the queue of that generation was connected.
+    /// Reconnects if `generation` is still the current one; otherwise another thread has already.
     ///
     /// # Errors
-    /// As [`Controller::connect`]; it may be tried again.
+    /// As [`Controller::connect`]; the caller may try again.
     pub fn renew(&self, generation: u64) -> Result<(), HostError> {
         let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
         if live.generation != generation {
             return Ok(());
         }
-        // The old one has nobody to say good-bye to.
+        // The old connection is lost, so its controller is not shut down.
         if let Some((stop, _)) = live.keeper.take() {
             stop.wake();
         }
@@ -68,25 +68,25 @@ impl Controller {
         Ok(())
     }
 
-    /// How many controllers it has been, from 1.
+    /// How many controllers there have been, from 1.
     #[must_use]
     pub fn generation(&self) -> u64 {
         self.live.lock().unwrap_or_else(PoisonError::into_inner).generation
     }
 
-    /// How large the namespace is.
+    /// The namespace's size and blocks.
     #[must_use]
     pub const fn geometry(&self) -> Geometry {
         self.first.namespace.geometry
     }
 
-    /// Bytes that a command may move.
+    /// Bytes that one command may transfer.
     #[must_use]
     pub const fn transfer_bytes(&self) -> u32 {
         self.first.transfer_bytes
     }
 
-    /// Queues that it may have.
+    /// I/O queues that the controller grants.
     #[must_use]
     pub const fn io_queues(&self) -> u16 {
         self.first.io_queues
@@ -95,7 +95,7 @@ impl Controller {
     /// Connects I/O queue `number`, from 1 on, for `depth` commands at a time.
     ///
     /// # Errors
-    /// When there is no way to it, or it refuses, or the controller was lost meanwhile.
+    /// When the target cannot be reached or refuses, or the controller was lost meanwhile.
     pub fn queue<T: Send>(
         &self,
         number: u16,
@@ -108,7 +108,7 @@ impl Controller {
         };
         let queue = association.queue(number, depth, token)?;
         if self.generation() != generation {
-            // It may be a queue of another controller, which has the same number.
+            // The queue may belong to another controller with the same number.
             let reason = "the controller was lost and found again meanwhile".to_owned();
             return Err(HostError::Protocol { operation: "connect an I/O queue", reason });
         }
@@ -126,7 +126,7 @@ impl Drop for Controller {
     }
 }
 
-// Speaks often enough, and says good-bye.
+// Starts the thread that sends keep-alives, and shuts the controller down at the end.
 fn keep_alive(mut admin: AdminQueue) -> Keeper {
     let stop = admin.waker().clone();
     let keeper = std::thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! What can be connected to at an address, as its discovery controller says.
+//! The discovery log page of the discovery controller at an address.
 
 use nvme::log::{DISCOVERY_BYTES, DiscoveryPage, read_discovery};
 use nvme::{Admin, Command, Data, Nqn, Properties, Transfer};
@@ -10,19 +10,18 @@ use super::{HostError, NvmeUri};
 
 /// Bytes of the page's header, and of each of its entries.
 const ENTRY_BYTES: u64 = DISCOVERY_BYTES as u64;
-/// Bytes that every controller sends at once.
+/// Bytes of a log page that one command reads; every controller supports as many.
 const PART_BYTES: u32 = 4096;
 /// Entries that are read at most.
 const ENTRIES_MOST: u64 = 4096;
-/// Times that a page is read because it was another at its end.
+/// How often the page is read before giving up if it changes each time.
 const TRIES: u32 = 5;
 const OPERATION: &str = "read the discovery log page";
 
-/// Asks the discovery controller at `address`, a name or address with a port, what this host can
-/// connect to; 4096 entries of it at most.
+/// Reads the discovery log page at `address`, a name or address with a port; 4096 entries at most.
 ///
 /// # Errors
-/// When there is no way to it, or it does not answer as one.
+/// When it cannot be reached, or does not answer as a discovery controller.
 pub fn discover(address: &str, config: &HostConfig) -> Result<DiscoveryPage, HostError> {
     let subsystem = Nqn::new(Nqn::DISCOVERY).expect("it is a name");
     let uri = NvmeUri { address: address.to_owned(), subsystem, namespace: None };
@@ -34,6 +33,7 @@ pub fn discover(address: &str, config: &HostConfig) -> Result<DiscoveryPage, Hos
     Ok(page)
 }
 
+// Reads the whole page, again if it changes meanwhile.
 fn whole_page(wire: &mut Wire) -> Result<DiscoveryPage, HostError> {
     for _ in 0..TRIES {
         let head = page(part(wire, 0, 1024)?)?;
@@ -55,6 +55,7 @@ fn whole_page(wire: &mut Wire) -> Result<DiscoveryPage, HostError> {
     Err(HostError::Protocol { operation: OPERATION, reason })
 }
 
+// Reads a part of the page.
 fn part(wire: &mut Wire, offset: u64, length: u32) -> Result<Vec<u8>, HostError> {
     let get = Admin::GetLogPage {
         page: 0x70,
@@ -73,6 +74,7 @@ fn part(wire: &mut Wire, offset: u64, length: u32) -> Result<Vec<u8>, HostError>
     Err(HostError::Protocol { operation: OPERATION, reason })
 }
 
+// Decodes the page.
 fn page(bytes: Vec<u8>) -> Result<DiscoveryPage, HostError> {
     read_discovery(&bytes).ok_or_else(|| HostError::Protocol {
         operation: OPERATION,

@@ -4,14 +4,13 @@
 //! ```text
 //! Disk ─► pieces ─► Lane (thread, ring, a queue over each path)
 //!                     ▲ queues, access states
-//!                   Path (thread, admin queue): connect, keep alive, look, connect again
+//!                   Path (thread, admin queue): connect, keep alive, check, reconnect
 //! ```
 //!
-//! Blocks belong to one lane, by their address. A request lasts until a controller has answered it,
-//! whatever happens to connections meanwhile; or until no path could be used for
-//! [`DiskConfig::loss_timeout`], after which nothing of this disk is answered well any more. Flush
-//! puts on the medium what was answered before, as far as controllers keep what they have answered:
-//! a target that loses its memory has lost that, too.
+//! Each block belongs to one lane, by its address. A request lasts until a controller has answered
+//! it, through losses of connections; or until no path was usable for
+//! [`DiskConfig::loss_timeout`], after which all requests fail. Flush puts completed writes on the
+//! medium, unless a target has lost them: one that loses its memory loses its volatile write cache.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
@@ -40,24 +39,24 @@ pub struct Disk {
     paths: Vec<Thread>,
 }
 
-/// Bytes that are made zeros at once: by commands without data, and by writing them.
+/// Bytes that one request zeroes: by commands without data, and by writing zeros.
 const ZEROES_AT_ONCE: u64 = 256 * STRIPE_BYTES;
 const WRITTEN_AT_ONCE: u64 = 4 * STRIPE_BYTES;
 
 impl Disk {
-    /// Paths at most.
+    /// The number of paths of a disk, at most.
     pub const PATHS_MAX: usize = 8;
 
-    /// Connects over every path that there is. Those that cannot be reached are looked for until
-    /// the disk is dropped, as are those that are lost later.
+    /// Connects over all paths. Paths that cannot be reached, or are lost later, are tried again
+    /// until the disk is dropped.
     ///
     /// # Errors
-    /// When there is no path, or one leads to something else than the others.
+    /// When no path can be reached, or one leads to another namespace than the others.
     pub fn attach(config: DiskConfig, observer: Observer) -> Result<Self, HostError> {
         Self::attach_in(&Machine::world(), config, observer)
     }
 
-    /// As [`Disk::attach`], in a world.
+    /// As [`Disk::attach`], in a world: the machine, or a simulation.
     ///
     /// # Errors
     /// As [`Disk::attach`].
@@ -75,7 +74,7 @@ impl Disk {
         Ok(disk)
     }
 
-    /// As [`Disk::attach`], with one lane, which the calling thread is to drive.
+    /// As [`Disk::attach`], with one lane, which the calling thread has to drive.
     pub(super) fn attach_driven(
         config: DiskConfig,
         observer: Observer,
@@ -90,7 +89,7 @@ impl Disk {
         Ok((disk, lane))
     }
 
-    // Connects, without a thread yet.
+    // Connects all paths and checks that they lead to one namespace; starts no thread.
     fn prepare(
         world: &Arc<dyn World>,
         config: DiskConfig,
@@ -147,6 +146,7 @@ impl Disk {
         Ok((disk, lane_mail, path_mail.into_iter().zip(joined).collect()))
     }
 
+    // Starts the threads of the paths.
     fn start_paths(&mut self, start: Vec<Start>) -> Result<(), HostError> {
         for (number, (mail, first)) in start.into_iter().enumerate() {
             let path = Path::new(number, Arc::clone(&self.shared), mail);
@@ -157,6 +157,7 @@ impl Disk {
         Ok(())
     }
 
+    // Starts the thread of a lane, and waits until it has its ring.
     fn start_lane(&self, lane: usize, mail: Receiver<Mail>) -> Result<Thread, HostError> {
         let (shared, waker) = (Arc::clone(&self.shared), self.shared.lanes[lane].waker().clone());
         let world = &self.shared.world;
@@ -177,42 +178,42 @@ impl Disk {
         Ok(lane)
     }
 
-    /// How large it is now.
+    /// The current size and blocks.
     #[must_use]
     pub fn geometry(&self) -> Geometry {
         self.shared.geometry()
     }
 
-    /// Whether both are certainly one medium, by the identifiers of their namespaces.
+    /// Whether both disks are one namespace, by identifiers.
     #[must_use]
     pub fn is_one_with(&self, other: &Self) -> bool {
         are_one(&self.shared.ids, &other.shared.ids)
     }
 
-    /// Whether there was no path for too long.
+    /// Whether the disk is lost: there was no usable path for [`DiskConfig::loss_timeout`].
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.shared.is_lost.load(Ordering::Relaxed)
     }
 
-    /// Begins what is asked, of any bytes inside the disk, and returns; `data` is what is written,
-    /// as long as the request. `done` is told, by a thread of the disk, which waits for it.
+    /// Begins a request for any bytes inside the disk, and returns; `data` is what is written, as
+    /// long as the request. A thread of the disk calls `done` at the end, and waits for it.
     ///
-    /// Requests that are under way at the same time are done in any order; but of those that change
-    /// the same blocks one is done after another.
+    /// Concurrent requests are done in any order; but requests that change the same blocks are done
+    /// one after another.
     pub fn submit(&self, request: Request, data: &[u8], done: Done) {
         let shared = &*self.shared;
         shared.cut(request, data, done, None, |lane, pieces| shared.give(lane, pieces));
     }
 
-    /// Its lanes: threads that ask for different blocks.
+    /// The number of lanes: threads for different blocks.
     #[must_use]
     pub fn lane_count(&self) -> usize {
         self.shared.lanes.len()
     }
 
-    /// Has a lane serve a guest, until that has nothing more to ask or the disk is dropped. A lane
-    /// has one guest at a time.
+    /// Has a lane serve a guest, until the guest ends or the disk is dropped. A lane has one guest
+    /// at a time.
     ///
     /// # Panics
     /// If there is no such lane.
@@ -220,11 +221,12 @@ impl Disk {
         self.shared.lanes[lane].tell(Mail::Guest(guest));
     }
 
-    /// Nothing of it can be done any more.
+    /// Marks the disk as lost.
     pub(super) fn lose(&self) {
         self.shared.lose();
     }
 
+    // Submits a request and waits for its end.
     fn ask(&self, request: Request, data: &[u8], into: &mut [u8]) -> Result<(), Failure> {
         let (sender, told) = channel();
         let done = move |result: Result<&[u8], Failure>| {
@@ -236,33 +238,33 @@ impl Disk {
         Ok(())
     }
 
-    /// Reads what is at `offset`.
+    /// Reads the bytes at `offset`.
     ///
     /// # Errors
-    /// Why it could not be read.
+    /// The reason why the bytes could not be read.
     pub fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), Failure> {
         let length = into.len() as u64;
         self.ask(Request { operation: Operation::Read, offset, length }, &[], into)
     }
 
-    /// Writes to `offset`; it is on the medium then if it is `forced`.
+    /// Writes to `offset`; with `forced` the data is on the medium afterwards.
     ///
     /// # Errors
-    /// Why it could not be written. Parts of it may have been.
+    /// The reason why the data could not be written; parts may have been.
     pub fn write_at(&self, offset: u64, data: &[u8], forced: bool) -> Result<(), Failure> {
         let operation = Operation::Write { forced };
         self.ask(Request { operation, offset, length: data.len() as u64 }, data, &mut [])
     }
 
-    /// Puts what was written on the medium.
+    /// Puts completed writes on the medium.
     ///
     /// # Errors
-    /// When that is not known to have been done.
+    /// When the flush is not known to have succeeded.
     pub fn flush(&self) -> Result<(), Failure> {
         self.ask(Request { operation: Operation::Flush, offset: 0, length: 0 }, &[], &mut [])
     }
 
-    /// Makes `length` bytes zeros, which need take no room if it `deallocates`.
+    /// Zeroes `length` bytes; with `deallocates` they may be deallocated.
     ///
     /// # Errors
     /// As [`Disk::write_at`].
@@ -272,7 +274,7 @@ impl Disk {
         self.each(Operation::Zero { deallocates, forced: false }, [offset, length], at_once)
     }
 
-    /// Says that `length` bytes are not needed any more; what is read there then is anything.
+    /// Deallocates `length` bytes; reading them then returns anything.
     ///
     /// # Errors
     /// As [`Disk::write_at`].
@@ -281,6 +283,7 @@ impl Disk {
         requests.try_for_each(|request| self.ask(request, &[], &mut []))
     }
 
+    // Executes an operation on a range, `at_once` bytes per request.
     fn each(
         &self,
         operation: Operation,
@@ -292,8 +295,7 @@ impl Disk {
     }
 }
 
-/// The requests that say of `length` bytes of a disk that they are not needed; none where the disk
-/// does not take that.
+/// The requests that deallocate `length` bytes of a disk; none if the disk cannot deallocate.
 pub(super) fn discards(
     disk: &Disk,
     offset: u64,
@@ -303,6 +305,7 @@ pub(super) fn discards(
     parts(Operation::Discard, [offset, length], ZEROES_AT_ONCE)
 }
 
+// Cuts a range into requests of at most `at_once` bytes.
 fn parts(
     operation: Operation,
     [offset, length]: [u64; 2],
@@ -321,7 +324,7 @@ fn parts(
 }
 
 impl Drop for Disk {
-    /// Ends what is under way as lost, and says good-bye to the controllers that are there.
+    /// Ends requests under way as lost, and shuts connected controllers down.
     fn drop(&mut self) {
         self.shared.lanes.iter().for_each(|lane| lane.tell(Mail::Stop));
         for lane in self.lanes.drain(..) {
@@ -329,7 +332,7 @@ impl Drop for Disk {
         }
         self.shared.paths.iter().for_each(|path| path.tell(Call::Stop));
         for (number, path) in self.paths.drain(..).enumerate() {
-            // One that is connecting has nothing to say, and may take long.
+            // A path that is connecting has no controller to shut down, and may take long.
             let is_up = self.shared.admin(number).is_some();
             if is_up {
                 let _ended = path.join();
@@ -338,14 +341,15 @@ impl Drop for Disk {
     }
 }
 
-/// What a path's thread begins with: its mail, and its first connection or why there is none.
+/// Arguments of a path's thread: its mail, and its first connection or why there is none.
 type Start = (Receiver<Call>, Result<Joined, String>);
 
-/// A disk without a thread yet, the mail of its lanes, and what its paths begin with.
+/// A disk without threads, the mail of its lanes, and the arguments of its paths' threads.
 type Prepared = (Disk, Vec<Receiver<Mail>>, Vec<Start>);
 
 type Ends<M> = (Vec<Post<M>>, Vec<Receiver<M>>);
 
+// Makes `count` mailboxes.
 fn posts<M>(count: usize) -> Result<Ends<M>, HostError> {
     let posts = (0..count).map(|_| Post::new()).collect::<sys::Result<Vec<_>>>();
     Ok(posts.map_err(system)?.into_iter().unzip())

@@ -1,4 +1,4 @@
-//! One way to a disk, whatever protocol it speaks.
+//! A path to a disk over any protocol.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,19 +13,19 @@ use crate::local::{LocalDevice, LocalKeeper};
 use crate::reach::Keeper;
 use crate::uri::NvmeUri;
 
-/// A way to a disk, and who takes it.
+/// A path to a disk, and the configuration of its host or initiator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DiskPath {
     /// Over NVMe/TCP; the keep-alive time is above 0.
     Nvme(NvmeUri, HostConfig),
     /// Over iSCSI.
     Iscsi(IscsiUri, InitiatorConfig),
-    /// None: a device of this process, which has no other.
+    /// A device of this process; it has no other path.
     Local(LocalDevice),
 }
 
 impl DiskPath {
-    /// Connects, for up to `queues` queues; `number` tells it from other ways to the disk.
+    /// Connects, for up to `queues` queues; `number` is the path's among those of the disk.
     pub(super) fn connect(
         &self,
         world: &Arc<dyn World>,
@@ -39,7 +39,7 @@ impl DiskPath {
         })
     }
 
-    /// What it leads to is known by the same kind of name.
+    /// Whether both paths name their subsystem or target in the same protocol.
     pub(super) const fn is_like(&self, other: &Self) -> bool {
         matches!(
             (self, other),

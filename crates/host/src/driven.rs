@@ -1,11 +1,11 @@
-//! A disk whose owner does the work of its lane: no other thread stands between the two.
+//! A disk whose owner drives its lane: requests pass no other thread.
 //!
 //! ```text
 //! submit ─► turn ─► (wait until the bell rings, or deadline_ns has come) ─► turn ─► done
 //! ```
 //!
-//! For a loop that waits for other things, too. Paths keep their threads: they connect, keep alive
-//! and look, and hand their queues over. Nothing moves but in [`DrivenDisk::turn`].
+//! For an event loop that waits for other events, too. Paths have their own threads, which connect,
+//! keep alive and check, and hand their queues over. I/O happens in [`DrivenDisk::turn`] only.
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -21,14 +21,14 @@ use super::piece::Done;
 
 /// See the module's description.
 pub struct DrivenDisk {
-    // Before the disk, whose threads it needs no more.
+    // Dropped before the disk and its threads.
     lane: Lane,
     disk: Arc<Disk>,
 }
 
 impl DrivenDisk {
-    /// As [`Disk::attach`], with one queue over each path. The calling thread is the one that uses
-    /// it.
+    /// As [`Disk::attach`], with one queue over each path. Only the calling thread may use the
+    /// disk.
     ///
     /// # Errors
     /// As [`Disk::attach`].
@@ -39,39 +39,41 @@ impl DrivenDisk {
         Ok(Self { lane, disk: Arc::new(disk) })
     }
 
-    /// The disk, to be asked what it is; its own requests would wait for [`DrivenDisk::turn`].
+    /// The disk, for its properties; requests submitted to it directly wait for
+    /// [`DrivenDisk::turn`].
     #[must_use]
     pub const fn disk(&self) -> &Arc<Disk> {
         &self.disk
     }
 
-    /// As [`Disk::submit`]; `done` is told in a turn.
+    /// As [`Disk::submit`]; a turn calls `done`.
     pub fn submit(&mut self, request: Request, data: &[u8], done: Done) {
         let lane = &mut self.lane;
         let shared = Arc::clone(lane.shared());
         shared.cut(request, data, done, None, |_lane, pieces| lane.begin_all(pieces));
     }
 
-    /// Sends what was asked, and takes what has ended, without waiting.
+    /// Sends submitted requests and ends answered ones, without waiting.
     pub fn turn(&mut self) {
         if self.lane.turn().is_err() {
             self.disk.lose();
         }
     }
 
-    /// When the next turn is due though nothing has ended, by the monotonic clock.
+    /// When the next turn is due even if the bell does not ring, by the monotonic clock; `None` if
+    /// never.
     #[must_use]
     pub fn deadline_ns(&self) -> Option<u64> {
         self.lane.deadline_ns()
     }
 
-    /// Becomes readable, or readable anew, when a turn has something to take.
+    /// A descriptor that becomes readable, again each time, when a turn is due.
     #[must_use]
     pub fn bell(&self) -> Option<BorrowedFd<'_>> {
         self.lane.ring().bell()
     }
 
-    /// Makes the bell unreadable until it rings anew; a turn comes after that.
+    /// Makes the bell unreadable until it rings again; call a turn afterwards.
     pub fn acknowledge(&self) {
         self.lane.ring().acknowledge();
     }

@@ -7,34 +7,34 @@ use nvme::Status;
 /// Why a host cannot reach a namespace.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
-    /// The network does not let it.
+    /// The network has failed.
     #[error("{operation}: {}", unanswered(source))]
     Network {
         /// What was being done.
         operation: &'static str,
-        /// What the operating system says.
+        /// The operating system's error.
         source: std::io::Error,
     },
-    /// The controller does not do what was asked.
+    /// The controller refuses a command.
     #[error("{operation}: the controller answers {status:?}")]
     Refused {
-        /// What was asked.
+        /// The purpose of the command.
         operation: &'static str,
-        /// Its answer.
+        /// Its status.
         status: Status,
     },
-    /// The target does not let it in, or does not know what it is asked for (RFC 7143 11.13.5).
+    /// The target refuses the login (RFC 7143 11.13.5).
     #[error("log in to the target: {}", login_text(*status))]
     Login {
-        /// Class and detail.
+        /// Status class and detail.
         status: u16,
     },
-    /// What came is not of the protocol, or not what was asked for.
+    /// An answer violates the protocol or is not what was requested.
     #[error("{operation}: {reason}")]
     Protocol {
         /// What was being done.
         operation: &'static str,
-        /// What is wrong with it.
+        /// What is wrong.
         reason: String,
     },
 }
@@ -64,11 +64,12 @@ impl HostError {
     }
 }
 
-/// What a socket says when nothing came in the time that was given.
+/// Whether an error is a socket's time-out.
 fn is_silence(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }
 
+// An error in words, a time-out as a missing answer.
 fn unanswered(error: &std::io::Error) -> String {
     match error.kind() {
         ErrorKind::WouldBlock => "no answer in time".to_owned(),
@@ -76,7 +77,7 @@ fn unanswered(error: &std::io::Error) -> String {
     }
 }
 
-/// How a login has ended, in words (RFC 7143 11.13.5).
+/// A login status in words (RFC 7143 11.13.5).
 fn login_text(status: u16) -> String {
     let what = match status {
         0x0101 | 0x0102 => "it is at another address",

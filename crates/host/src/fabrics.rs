@@ -1,4 +1,4 @@
-//! What a host says of itself, what it has found, and the commands that connect them.
+//! A host's configuration, a namespace as found, and the Fabrics commands that connect them.
 
 use nvme::{
     Command, ConnectData, Data, Digests, Direction, Fabrics, Fused, NamespaceIds, Nqn, Opening,
@@ -12,22 +12,22 @@ use backend::Geometry;
 use super::wire::Wire;
 use super::{HostError, NvmeUri};
 
-/// Who a host says it is, and how it wants to speak.
+/// The identity of a host, and its settings for connections.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostConfig {
-    /// Its name.
+    /// Its NQN.
     pub host: Nqn,
-    /// Which host it is, under any name.
+    /// HOSTID.
     pub host_id: [u8; 16],
-    /// KATO: milliseconds after which a silent host counts as gone.
+    /// KATO: milliseconds after which a silent host counts as lost; 0 for no limit.
     pub keep_alive_ms: u32,
     /// Digests on the wire.
     pub digests: Digests,
 }
 
 impl HostConfig {
-    /// A host of this name, without digests, silent for as long as it likes: the same host whenever
-    /// it comes, for its identifier is made of its name.
+    /// A host of this name, without digests or keep-alive; its HOSTID is derived from the name, so
+    /// it is always the same.
     #[must_use]
     pub fn named(host: Nqn) -> Self {
         let digest = fnv64_text(host.as_str());
@@ -45,9 +45,9 @@ pub(super) struct Namespace {
     pub(super) id: u32,
     pub(super) geometry: Geometry,
     pub(super) ids: NamespaceIds,
-    /// Which opening of its medium it is, if its target says that.
+    /// The opening of its medium; `None` if the target reports none.
     pub(super) opening: Option<Opening>,
-    /// What DLFEAT says: blocks given back are zeros; Write Zeroes may give back.
+    /// DLFEAT: deallocated blocks read as zeros; Write Zeroes may deallocate.
     pub(super) reads_zeros: bool,
     pub(super) zeroes_deallocate: bool,
     pub(super) ana_group: u32,
@@ -55,6 +55,7 @@ pub(super) struct Namespace {
 
 /// Entries of the admin queue.
 pub(super) const ADMIN_ENTRIES: u16 = 32;
+/// A submission queue entry; the queue sets its command identifier.
 pub(super) fn submission(command: Command, nsid: u32, data: Data) -> Submission {
     let direction = match data {
         Data::None => Direction::None,
@@ -64,6 +65,7 @@ pub(super) fn submission(command: Command, nsid: u32, data: Data) -> Submission 
     Submission { cid: 0, fused: Fused::No, nsid, data, direction, command }
 }
 
+/// Sends Connect for a queue of `entries` entries. Returns the CNTLID.
 pub(super) fn connect_queue(
     wire: &mut Wire,
     uri: &NvmeUri,
@@ -92,6 +94,7 @@ pub(super) fn connect_queue(
     Ok(u16::try_from(id & 0xffff).unwrap_or(u16::MAX))
 }
 
+/// Sets the controller configuration (CC).
 pub(super) fn set_property(
     wire: &mut Wire,
     operation: &'static str,

@@ -1,15 +1,15 @@
-//! Ways that were lost. Their devices are to be at rest before blocks are changed that they may
-//! still change.
+//! Lost paths. Their commands have to be at rest before blocks are changed that they may still
+//! change.
 //!
 //! ```text
-//! way lost ─► listed ─► any way that is up, or its own when it is up again: reset it
-//!                │                     │ at rest
-//!                └── forgotten ◄───────┴──► lanes let the blocks go
+//! path lost ─► listed ─► any path that is up, or itself when it is up again: reset it
+//!                 │                     │ at rest
+//!                 └── forgotten ◄───────┴──► lanes release the blocks
 //! ```
 //!
 //! Invariants:
-//! - Only who has opened the same medium the same time is believed: a target that has started
-//!   since, or another, does not know what the one before still does.
+//! - Only a path to the same opening of the medium can fence: a target that was restarted since, or
+//!   another one, does not know which commands of the old one are still under way.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -17,33 +17,33 @@ use nvme::{Instance, Opening};
 
 use super::ghosts::Origin;
 
-/// What a device knows a way by that is lost.
+/// What identifies a lost path at its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lost {
     /// Its controller, over NVMe.
     Controller(Instance),
-    /// Its sessions, over iSCSI: those of this way begin anew when it is up again.
+    /// Its sessions, over iSCSI, by number of the path: they are reinstated when it is up again.
     Sessions(u16),
 }
 
-/// What became of a wish to end what was lost.
+/// The outcome of an attempt to end the commands of a lost path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fenced {
-    /// It does nothing any more.
+    /// All its commands have ended.
     AtRest,
-    /// It is not known yet.
+    /// They may still be under way; try again.
     NotYet,
-    /// It cannot be ended over this way.
+    /// They cannot be ended over this path.
     Never,
 }
 
-/// A way that was lost.
+/// A path that was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LostWay {
     pub(super) of: Origin,
     pub(super) what: Lost,
     pub(super) opening: Option<Opening>,
-    /// From then on it is at rest anyway.
+    /// When its commands are at rest anyway, by the monotonic clock.
     pub(super) until_ns: u64,
 }
 
@@ -56,19 +56,19 @@ impl LostWays {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One more is lost.
+    /// Adds a lost path.
     pub(super) fn add(&self, way: LostWay) {
         self.all().push(way);
     }
 
-    /// Those that one with this opening may be asked to end.
+    /// Lost paths that a path with this opening can fence.
     pub(super) fn of(&self, opening: Option<Opening>, now_ns: u64) -> Vec<LostWay> {
         let mut all = self.all();
         all.retain(|way| way.until_ns > now_ns);
         all.iter().copied().filter(|way| way.opening == opening).collect()
     }
 
-    /// One is at rest; whether that was not known.
+    /// Removes a path that is at rest. Returns whether it was still listed.
     pub(super) fn forget(&self, of: Origin) -> bool {
         let mut all = self.all();
         let before = all.len();

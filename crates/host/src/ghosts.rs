@@ -1,37 +1,37 @@
-//! What may still be done of changes that were lost on their way, and by whom.
+//! Ghosts: lost copies of changes that a controller may still execute.
 //!
 //! A change whose connection was lost has been sent again; its first copy may still arrive at the
-//! controller that it was sent to: a *ghost*. There is none any more once that controller is known
-//! to be at rest (it was reset, or its session was reinstated), or a time has passed after which it
-//! has given its host up.
+//! controller that it was sent to: a *ghost*. It is gone once that controller is known to be at
+//! rest (it was reset, or its session was reinstated), or after the time in which the controller
+//! ends the association by itself.
 //!
 //! Invariants:
-//! - A controller that was found at rest does nothing any more: what is lost of it later, as far as
-//!   a lane has heard, is no ghost either.
+//! - A controller that was found at rest executes nothing any more: if a lane learns of the loss
+//!   only later, its changes are no ghosts either.
 
-/// A controller, or the sessions of a way over iSCSI: the way, and how many it has had before.
+/// A controller, or the iSCSI sessions of a path: the path's number and its generation.
 pub(super) type Origin = (usize, u64);
 
-/// One copy of a change.
+/// A lost copy of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ghost {
     pub(super) of: Origin,
-    /// From then on there is none, whatever happens.
+    /// When the ghost is gone in any case, by the monotonic clock.
     pub(super) until_ns: u64,
 }
 
-/// Controllers that were found at rest, and until when that is worth knowing.
+/// Controllers that were found at rest, and until when that matters.
 #[derive(Debug, Default)]
 pub(super) struct AtRest(Vec<Ghost>);
 
 impl AtRest {
-    /// A controller was found at rest; nothing of it would have been done after `until_ns` anyway.
+    /// Adds a controller that was found at rest; it would be at rest after `until_ns` anyway.
     pub(super) fn add(&mut self, of: Origin, until_ns: u64, now_ns: u64) {
         self.0.retain(|one| one.until_ns > now_ns);
         self.0.push(Ghost { of, until_ns });
     }
 
-    /// Whether something may still be done of a copy.
+    /// Whether the lost copy may still be executed.
     pub(super) fn haunts(&self, ghost: &Ghost, now_ns: u64) -> bool {
         ghost.until_ns > now_ns && !self.0.iter().any(|one| one.of == ghost.of)
     }

@@ -1,5 +1,5 @@
-//! Who asks something of a disk and is served by the threads that reach it: what comes in on a
-//! descriptor is taken, asked for and answered by one thread.
+//! Guests of a disk: sources of requests on a descriptor, which a lane's thread reads, executes and
+//! answers itself.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -9,30 +9,30 @@ use sys::ring::Ring;
 
 use super::piece::Done;
 
-/// Who asks, as one lane of the disk serves it.
+/// A source of requests that one lane of the disk serves.
 pub trait Guest: Send {
-    /// Becomes readable when there is something to take.
+    /// A descriptor that becomes readable when there are requests.
     fn descriptor(&self) -> &Arc<OwnedFd>;
 
-    /// Takes what there is, or part of it, without waiting, and asks for it at the desk. Whether
-    /// there may be more; if not, the guest is dropped.
+    /// Takes some or all waiting requests, without waiting, and submits them to the desk. Returns
+    /// whether the guest goes on; if not, it is dropped.
     fn serve(&mut self, desk: &mut dyn Desk) -> bool;
 }
 
-/// Where a [`Guest`] asks for something: the lane that serves it.
+/// The lane that serves a [`Guest`], as the guest sees it.
 pub trait Desk {
-    /// How large the disk is now.
+    /// The disk's current size and blocks.
     fn geometry(&self) -> Geometry;
 
-    /// As [`Disk::submit`](crate::Disk::submit). What only reads is done by this lane; what changes
-    /// blocks, by the one whose they are.
+    /// As [`Disk::submit`](crate::Disk::submit). This lane executes reads; the lane of the blocks
+    /// executes changes.
     fn submit(&mut self, request: Request, data: &[u8], done: Done);
 }
 
-/// The token of the request that watches a guest.
+/// The ring token for watching a guest's descriptor.
 pub(super) const GUEST: u64 = 1;
 
-/// A guest of a lane, and whether there may be something to take.
+/// The guest of a lane, and whether it may have requests.
 #[derive(Default)]
 pub(super) struct Visit {
     guest: Option<Box<dyn Guest>>,
@@ -41,12 +41,12 @@ pub(super) struct Visit {
 }
 
 impl Visit {
-    /// Somebody comes.
+    /// Sets the guest.
     pub(super) fn welcome(&mut self, guest: Box<dyn Guest>) {
         self.guest = Some(guest);
     }
 
-    /// Has the ring tell when there is something to take.
+    /// Has the ring report when the guest's descriptor is readable.
     pub(super) fn watch(&mut self, ring: &mut Ring) {
         if let Some(guest) = self.guest.as_ref().filter(|_| !self.is_watched) {
             ring.watch(guest.descriptor(), GUEST);
@@ -54,17 +54,17 @@ impl Visit {
         }
     }
 
-    /// There is, or the guest is to be dropped.
+    /// The ring has reported: serve the guest.
     pub(super) const fn told(&mut self) {
         (self.is_watched, self.is_due) = (false, true);
     }
 
-    /// There may be, though nothing has told so.
+    /// The guest may have requests without a report: serve it.
     pub(super) const fn expect(&mut self) {
         self.is_due = true;
     }
 
-    /// The guest, if it is to be served now.
+    /// Takes the guest out if it is to be served now.
     pub(super) fn take_due(&mut self) -> Option<Box<dyn Guest>> {
         if std::mem::take(&mut self.is_due) { self.guest.take() } else { None }
     }

@@ -1,15 +1,15 @@
-//! Which blocks are being changed, and who waits for them.
+//! Blocks that are being changed, and changes that wait for them.
 //!
 //! Invariants:
-//! - Of changes that overlap, one is done at a time, in the order in which they came.
-//! - Blocks whose change has ended stay taken as long as copies of the change that were lost on
-//!   their way may still be done.
+//! - Changes that overlap are done one at a time, in the order in which they came.
+//! - Blocks of a change that has ended stay taken while it has ghosts: lost copies that may still
+//!   be executed.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use super::ghosts::{Ghost, Origin};
 
-/// From the first byte on, and behind the last.
+/// The first byte, and the one behind the last.
 pub(super) type Span = [u64; 2];
 
 /// The beginning of a change, and its number: changes are counted as they come.
@@ -17,21 +17,20 @@ type Key = (u64, u64);
 
 struct Change<P> {
     end: u64,
-    /// Changes that came before it, overlap it and are not over.
+    /// How many earlier overlapping changes are not over.
     before: u32,
-    /// What is to be done, until it may be.
+    /// The change itself while it waits.
     change: Option<P>,
 }
 
 /// See the module's description.
 pub(super) struct Hazards<P> {
-    /// Changes that are not over: those that wait, those that are being done, and those whose
-    /// blocks stay taken.
+    /// Changes that are not over: they wait, are being done, or have ghosts.
     changes: BTreeMap<Key, Change<P>>,
     count: u64,
-    /// The longest of all that came: how far before a span one may begin that overlaps it.
+    /// The longest change so far: how far before a span an overlapping change may begin.
     longest: u64,
-    /// Copies of changes that have ended.
+    /// Ghosts of changes that have ended.
     ghosts: BTreeMap<Key, Vec<Ghost>>,
     free: VecDeque<P>,
 }
@@ -47,7 +46,7 @@ impl<P> Hazards<P> {
         }
     }
 
-    // Changes that overlap a span, as (number, change).
+    // Changes that overlap a span, each with its number.
     fn overlapping(&mut self, [start, end]: Span) -> impl Iterator<Item = (u64, &mut Change<P>)> {
         let near = (start.saturating_sub(self.longest), 0)..(end, 0);
         let near = self.changes.range_mut(near);
@@ -55,7 +54,8 @@ impl<P> Hazards<P> {
         overlapping.map(|((_, number), change)| (*number, change))
     }
 
-    /// Takes a span for a change, which may be done then; or keeps it until it may.
+    /// Takes a span for a change. Returns the change if it may be done now; otherwise it waits
+    /// here.
     pub(super) fn take(&mut self, span: Span, change: P, now_ns: u64) -> Option<P> {
         self.forget(now_ns);
         let [start, end] = span;
@@ -67,9 +67,9 @@ impl<P> Hazards<P> {
         done
     }
 
-    /// A change of a span has ended; its blocks stay taken while there are copies of it.
+    /// Releases the span of a change that has ended; with ghosts its blocks stay taken.
     pub(super) fn release(&mut self, [start, _]: Span, ghosts: Vec<Ghost>) {
-        // Of those that begin there, the first is the one that was done.
+        // Of changes that begin at the same byte, the first is the one that was done.
         let mut there = self.changes.range((start, 0)..);
         let Some((&key, _)) = there.next().filter(|((at, _), _)| *at == start) else { return };
         if ghosts.is_empty() {
@@ -79,12 +79,12 @@ impl<P> Hazards<P> {
         }
     }
 
-    /// A controller is at rest: it does nothing more of what was lost on its way there.
+    /// Removes the ghosts of a controller that is at rest.
     pub(super) fn rest(&mut self, of: Origin) {
         self.lay(|ghost| ghost.of == of);
     }
 
-    // Ends the changes of which no copy is left but those that are gone.
+    // Removes ghosts that are gone, and ends changes without further ghosts.
     fn lay(&mut self, is_gone: impl Fn(&Ghost) -> bool) {
         for ghosts in self.ghosts.values_mut() {
             ghosts.retain(|ghost| !is_gone(ghost));
@@ -94,6 +94,7 @@ impl<P> Hazards<P> {
         over.into_iter().for_each(|key| self.end(key));
     }
 
+    // Ends a change: later changes that waited only for it become free.
     fn end(&mut self, key: Key) {
         let Some(Change { end, .. }) = self.changes.remove(&key) else { return };
         let mut free = Vec::new();
@@ -109,25 +110,25 @@ impl<P> Hazards<P> {
         self.free.extend(free.into_iter().map(|(_, change)| change));
     }
 
-    // Blocks that were taken until a time are not any more.
+    // Removes ghosts whose time has passed.
     fn forget(&mut self, now_ns: u64) {
         if self.deadline_ns().is_some_and(|at| at <= now_ns) {
             self.lay(|ghost| ghost.until_ns <= now_ns);
         }
     }
 
-    /// The next that has waited and may be done now.
+    /// Takes the next change that has waited and may be done now.
     pub(super) fn next(&mut self, now_ns: u64) -> Option<P> {
         self.forget(now_ns);
         self.free.pop_front()
     }
 
-    /// When the next may be done only because a time has come.
+    /// When the next ghost's time passes; `None` without ghosts.
     pub(super) fn deadline_ns(&self) -> Option<u64> {
         self.ghosts.values().flatten().map(|ghost| ghost.until_ns).min()
     }
 
-    /// All that wait: nothing will be done any more.
+    /// Takes all waiting changes, to fail them.
     pub(super) fn give_up(&mut self) -> impl Iterator<Item = P> {
         let waiting = std::mem::take(&mut self.changes).into_values();
         self.ghosts.clear();

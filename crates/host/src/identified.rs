@@ -1,4 +1,4 @@
-//! What a controller says of itself and of the namespaces that its host may use.
+//! The descriptions of a controller and of the namespaces that its host may use.
 
 use nvme::log::AnaState;
 use nvme::{FoundController, FoundNamespace};
@@ -11,30 +11,31 @@ use super::{HostError, NvmeUri};
 /// See the module's description.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identified {
-    /// The controller that was connected to.
+    /// The connected controller.
     pub controller: FoundController,
-    /// Namespaces, in order: the one that was named, or all of them.
+    /// Namespaces, in order: the one that the URI names, or all of them.
     pub namespaces: Vec<IdentifiedNamespace>,
 }
 
-/// A namespace, as a controller says it.
+/// A namespace, as a controller describes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IdentifiedNamespace {
     /// NSID.
     pub id: u32,
-    /// What is said of it.
+    /// Its Identify data.
     pub found: FoundNamespace,
-    /// How it can be reached over this controller, if that reports access states.
+    /// Its ANA state; `None` if the controller reports none.
     pub state: Option<AnaState>,
 }
 
-/// Namespaces that are looked at, at most.
+/// Namespaces that are identified, at most.
 const NAMESPACES_MOST: usize = 4096;
 
-/// Connects to any controller of a subsystem, asks what it is and what it has, and leaves.
+/// Connects to a new controller of a subsystem, identifies it and its namespaces, and shuts it
+/// down.
 ///
 /// # Errors
-/// When there is no way to it, it is not there, or it does not answer as one.
+/// When it cannot be reached, does not exist, or does not answer as an NVMe controller.
 pub fn identify(uri: &NvmeUri, config: &HostConfig) -> Result<Identified, HostError> {
     let (_, mut admin) = AdminQueue::connect(&Machine, uri, config)?;
     let controller = admin.controller()?;
@@ -60,12 +61,13 @@ pub fn identify(uri: &NvmeUri, config: &HostConfig) -> Result<Identified, HostEr
     Ok(Identified { controller, namespaces })
 }
 
+// All active namespace identifiers, in order.
 fn all_namespaces(admin: &mut AdminQueue) -> Result<Vec<u32>, HostError> {
     let mut all = Vec::new();
     while all.len() < NAMESPACES_MOST {
         let after = all.last().copied().unwrap_or(0);
         let page = admin.namespaces(after)?;
-        // In order, or it would never end.
+        // Only identifiers in order, or the loop would never end.
         let next: Vec<u32> = page.into_iter().filter(|&id| id > after).collect();
         if next.is_empty() {
             break;

@@ -1,4 +1,4 @@
-//! A way over NVMe/TCP: a controller's admin queue, which keeps it alive and says what happens.
+//! The keeper of an NVMe/TCP path: a controller's admin queue, with keep-alive and events.
 
 use std::sync::Arc;
 
@@ -22,10 +22,11 @@ pub(super) struct NvmeKeeper {
     found: Found,
 }
 
-/// What controllers may take beyond the times they name.
+/// Added to the times that controllers report, in milliseconds.
 const SLACK_MS: u64 = 1000;
 
 impl NvmeKeeper {
+    /// Connects to a new controller, for up to `queues` I/O queues.
     pub(super) fn connect(
         world: &Arc<dyn World>,
         uri: &NvmeUri,
@@ -33,12 +34,13 @@ impl NvmeKeeper {
         queues: u16,
     ) -> Result<Self, HostError> {
         let (association, admin) = Association::begin(world, uri, config, queues)?;
-        // Until the access state has been asked for.
+        // `begin` reads the ANA state later.
         let found = found(&association, AnaState::Inaccessible);
         Ok(Self { association, admin, found })
     }
 }
 
+// The description of the path's disk.
 fn found(association: &Association, state: AnaState) -> Found {
     let Association { uri, config, controller, namespace, transfer_bytes, io_queues, .. } =
         association;
@@ -57,8 +59,8 @@ fn found(association: &Association, state: AnaState) -> Found {
             reads_zeros: namespace.reads_zeros,
         },
         queues: *io_queues,
-        // Base 3.9: a controller that hears nothing for KATO gives its host up, and takes CQT to
-        // end what it was asked before.
+        // Base 3.9: a controller that hears nothing for KATO ends the association, and takes CQT to
+        // end its commands.
         quiet_ms: u64::from(config.keep_alive_ms) + u64::from(controller.quiesce_ms) + SLACK_MS,
         state,
     }

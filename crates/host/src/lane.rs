@@ -1,22 +1,22 @@
 //! One thread of a disk: its ring, and its queue over each path.
 //!
 //! ```text
-//! mail ─► hazards ─► ready ─► the best path's queue ─► ended ─┬─► told
+//! mail ─► hazards ─► ready ─► the best path's queue ─► ended ─┬─► done
 //!            ▲                  ▲                             ├─► next step ──► ready
 //!            │                  └── another path, or later ◄──┘
 //!            └── blocks are free again
 //! ```
 //!
 //! Invariants:
-//! - Everything that changes a block is done here, one change of it at a time. So a change that was
-//!   lost on its way can be sent again: no later one has been done that it would undo.
-//! - Where a change was sent again, the first copy of it may still be done, until its controller is
-//!   at rest (`ghosts`). Until then no other change of its blocks is begun; the copy itself does no
-//!   harm, for it writes what is there already. A controller is at rest when another, asked to, has
-//!   reset it (`fence`), or when it has given the host up: after the keep-alive time and what it
-//!   says it needs to end commands (CQT); over iSCSI, after the time for which a silent target is
-//!   believed to be there. A second is added to either (`quiet_ms`).
-//! - What was asked ends once, and well only if a controller said so.
+//! - The lane of a block makes all changes of it, one at a time. So a lost change can be sent
+//!   again: it overwrites no later one.
+//! - After a change was sent again, its first copy may still be executed, until its controller is
+//!   at rest (`ghosts`). Until then no other change of its blocks begins; the copy itself does no
+//!   harm, for it writes the same data. A controller is at rest when another one has reset it
+//!   (`fence`), or when it has ended the association: after the keep-alive time and the time it
+//!   reports for ending commands (CQT); over iSCSI, after the time for which a silent target counts
+//!   as present. A second is added to either (`quiet_ms`).
+//! - A request ends once, and succeeds only if a controller said so.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -39,52 +39,52 @@ use super::mail::{Call, Mail};
 use super::piece::{Done, Piece, Step};
 use super::shared::Shared;
 
-/// A path as a lane has it.
+/// A lane's queue over a path.
 #[derive(Default)]
 struct Slot {
     queue: Option<Box<dyn Queue<Piece>>>,
     generation: u64,
-    /// `None` if what the controller says of it is not so, as a request has shown.
+    /// The ANA state; `None` after a request has contradicted it.
     state: Option<AnaState>,
-    /// No request has shown since that it is so now.
+    /// Whether no request has succeeded since the state was contradicted.
     is_doubted: bool,
 }
 
 /// See the module's description.
 pub(super) struct Lane {
-    /// Which of the lanes it is.
+    /// The lane's number.
     number: usize,
     shared: Arc<Shared>,
     mail: Receiver<Mail>,
     waker: Waker,
     ring: Ring,
     slots: Vec<Slot>,
-    /// Queues that are lost, of which the kernel still has something.
+    /// Lost queues with operations that the kernel has not finished.
     dying: Vec<Box<dyn Queue<Piece>>>,
     ready: VecDeque<Piece>,
     hazards: Hazards<Piece>,
     at_rest: AtRest,
-    /// What is tried again at a time.
+    /// Pieces to try again, and when.
     later: Vec<(u64, Piece)>,
     visit: Visit,
-    /// Since when there is no path.
+    /// Since when there is no usable path.
     without_ns: Option<u64>,
     is_stopping: bool,
     now_ns: u64,
-    /// When to look next at what takes long.
+    /// When I/O time-outs are checked next.
     look_ns: u64,
 }
 
 const RING_ENTRIES: u32 = 256;
 const MAIL: u64 = 0;
-/// Time between two looks at what takes long, at most.
+/// Time between two checks of I/O time-outs, at most.
 const LOOK_NS: u64 = 1_000_000_000;
-/// How often something is asked again that a controller has not done for now, and after how long.
+/// How often a command is repeated after a transient failure, and after which pause.
 const TRIES: u8 = 5;
 const TRY_NS: u64 = 100_000_000;
 
 impl Lane {
-    /// A lane for the calling thread.
+    /// Makes a lane for the calling thread.
     pub(super) fn new(
         number: usize,
         shared: Arc<Shared>,
@@ -116,15 +116,17 @@ impl Lane {
         Ok(lane)
     }
 
+    /// The data that all threads of the disk share.
     pub(super) const fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
 
+    // Has the ring report new mail.
     fn listen(&mut self, block: Block) {
         self.ring.hear(&self.waker, MAIL, block);
     }
 
-    /// Works until it is told to stop.
+    /// Runs until it is stopped.
     pub(super) fn run(mut self) -> sys::Result<()> {
         while !self.is_stopping {
             self.wait()?;
@@ -133,7 +135,7 @@ impl Lane {
         Ok(())
     }
 
-    /// Sends what was asked, waits until something has ended or is due, and takes it.
+    /// Sends requests, waits for completions or a deadline, and handles them.
     pub(super) fn wait(&mut self) -> sys::Result<()> {
         self.send();
         let mut queues = self.slots.iter().filter_map(|slot| slot.queue.as_ref());
@@ -146,30 +148,31 @@ impl Lane {
         Ok(())
     }
 
-    /// Sends what was asked, and takes what has ended, without waiting.
+    /// Sends requests and handles completions, without waiting.
     pub(super) fn turn(&mut self) -> sys::Result<()> {
         self.now_ns = self.ring.now_ns();
         self.send();
         self.ring.poll()?;
         if self.ring.has_ended() || self.deadline_ns().is_some_and(|at| at <= self.now_ns) {
             self.hear();
-            // What has ended may have made others ready.
+            // Ended requests may have made others ready.
             self.send();
             self.ring.poll()?;
         }
         Ok(())
     }
 
-    /// The ring, whose bell rings when [`Lane::turn`] has something to take.
+    /// The ring, whose bell rings when [`Lane::turn`] is due.
     pub(super) const fn ring(&self) -> &Ring {
         &self.ring
     }
 
-    /// The same, for who sets its bell.
+    /// The ring, mutable, for setting its bell.
     pub(super) const fn ring_mut(&mut self) -> &mut Ring {
         &mut self.ring
     }
 
+    // Submits ready pieces, and has the ring send them.
     fn send(&mut self) {
         self.pump();
         for slot in &mut self.slots {
@@ -180,7 +183,7 @@ impl Lane {
         self.visit.watch(&mut self.ring);
     }
 
-    // Lets the guest ask, if there may be something that it wants.
+    // Serves the guest if it may have requests.
     fn serve(&mut self) {
         let Some(mut guest) = self.visit.take_due() else { return };
         if guest.serve(self) {
@@ -188,6 +191,7 @@ impl Lane {
         }
     }
 
+    // Handles completions, deadlines, lost queues and the guest.
     fn hear(&mut self) {
         self.now_ns = self.ring.now_ns();
         let mut ended = Vec::new();
@@ -195,7 +199,7 @@ impl Lane {
             self.complete(completed, &mut ended);
         }
         if !ended.is_empty() {
-            // Whoever is answered asks again: that is sent with what is sent now.
+            // An answered guest submits again: its new requests are sent together with others.
             self.visit.expect();
         }
         for (path, one) in ended {
@@ -206,6 +210,7 @@ impl Lane {
         self.serve();
     }
 
+    // Dispatches a completion; requests that ended with it are added to `all`.
     fn complete(&mut self, completed: Completed, all: &mut Vec<(usize, Ended<Piece>)>) {
         if completed.token == MAIL {
             let Held::Block(block) = completed.held else { return };
@@ -226,11 +231,12 @@ impl Lane {
             queue.complete(completed, self.now_ns, &mut ended);
             all.extend(ended.into_iter().map(|one| (path, one)));
         } else if let Some(queue) = self.dying.iter_mut().find(|queue| queue.has(token)) {
-            // What it had has ended before.
+            // Requests of a lost queue have ended before.
             queue.complete(completed, self.now_ns, &mut ended);
         }
     }
 
+    // Acts on a mail.
     fn read(&mut self, mail: Mail) {
         match mail {
             Mail::Pieces(pieces) => self.begin_all(pieces),
@@ -261,11 +267,12 @@ impl Lane {
         }
     }
 
-    /// Takes what is to be done.
+    /// Begins pieces.
     pub(super) fn begin_all(&mut self, pieces: Vec<Piece>) {
         pieces.into_iter().for_each(|piece| self.begin(piece));
     }
 
+    // Makes a piece ready; a change waits for earlier changes of its blocks.
     fn begin(&mut self, piece: Piece) {
         if self.shared.is_lost.load(Ordering::Relaxed) {
             piece.end(Err(Failure::Lost), &self.shared.memory);
@@ -277,7 +284,7 @@ impl Lane {
         }
     }
 
-    // The first path over which the namespace can be reached best.
+    // The first path with the best ANA state; `None` if none is usable.
     fn best(&self) -> Option<usize> {
         let in_state = |wanted: AnaState| {
             self.slots.iter().position(|slot| {
@@ -288,7 +295,7 @@ impl Lane {
         in_state(AnaState::Optimized).or_else(|| in_state(AnaState::NonOptimized))
     }
 
-    // Asks for what is ready, as far as there is a way.
+    // Submits ready pieces over the best path, up to its depth.
     fn pump(&mut self) {
         loop {
             let Some(path) = self.best() else {
@@ -297,7 +304,7 @@ impl Lane {
             };
             let depth = usize::from(self.shared.config.depth);
             let Slot { queue: Some(queue), is_doubted, .. } = &mut self.slots[path] else { return };
-            // A path that is there, and over which nothing is ever done, is none.
+            // A path over which no request succeeds does not count as usable.
             if *is_doubted && !(self.ready.is_empty() && queue.outstanding() == 0) {
                 self.without_ns.get_or_insert(self.now_ns);
             } else {
@@ -315,7 +322,7 @@ impl Lane {
         }
     }
 
-    // Something that was asked over a path has ended.
+    // Takes a piece that has ended over a path: continues, repeats or ends it.
     fn take(&mut self, path: usize, ended: Ended<Piece>) {
         let Ended { result, block, tag: mut piece, .. } = ended;
         piece.block = block;
@@ -340,7 +347,7 @@ impl Lane {
         }
     }
 
-    // It was not done: because of the path, for now, or for good.
+    // Handles a refused piece: another path, a later try, or a failure.
     fn refused(&mut self, path: usize, mut piece: Piece, status: Status) {
         if status.is_of_path() {
             let slot = &mut self.slots[path];
@@ -355,6 +362,7 @@ impl Lane {
         }
     }
 
+    // Ends a piece, and makes changes ready that waited for its blocks.
     fn end(&mut self, mut piece: Piece, result: Result<(), Failure>) {
         if piece.is_change() {
             let mut ghosts = std::mem::take(&mut piece.ghosts);
@@ -367,7 +375,7 @@ impl Lane {
         piece.end(result, &self.shared.memory);
     }
 
-    // A path is gone: what was asked over it is asked again.
+    // Drops a path's queue; its requests become ready again.
     fn drop_queue(&mut self, path: usize) {
         let Some(mut queue) = self.slots[path].queue.take() else { return };
         let mut ended = Vec::new();
@@ -378,7 +386,7 @@ impl Lane {
         }
     }
 
-    // Queues that have been lost by themselves, and those that the kernel has let go.
+    // Drops queues that were lost, and frees those that the kernel has finished with.
     fn bury(&mut self) {
         for path in 0..self.slots.len() {
             let slot = &self.slots[path];
@@ -391,7 +399,7 @@ impl Lane {
         self.dying.retain(|queue| !queue.is_idle());
     }
 
-    /// When to look though nothing has ended.
+    /// When the lane has to act without a completion; `None` if never.
     pub(super) fn deadline_ns(&self) -> Option<u64> {
         let is_busy =
             self.slots.iter().flat_map(|slot| &slot.queue).any(|queue| queue.outstanding() > 0);
@@ -406,13 +414,14 @@ impl Lane {
         times.into_iter().flatten().min()
     }
 
-    // When the disk counts as lost, if no path is found before.
+    // When the disk is lost unless a path becomes usable; `None` while one is.
     fn lost_at_ns(&self) -> Option<u64> {
         let is_lost = self.shared.is_lost.load(Ordering::Relaxed);
         let since_ns = self.without_ns.filter(|_| !is_lost)?;
         Some(since_ns.saturating_add(self.shared.config.loss_timeout.as_ns()))
     }
 
+    // Acts on deadlines that have passed.
     fn look_at_times(&mut self) {
         let now_ns = self.now_ns;
         for path in 0..self.slots.len() {
@@ -440,7 +449,7 @@ impl Lane {
         }
     }
 
-    // A path over which something was asked too long ago is lost.
+    // Drops paths with requests older than the I/O time-out.
     fn look_for_silence(&mut self) {
         let most_ns = self.shared.config.io_timeout.as_ns();
         for path in 0..self.slots.len() {
@@ -454,7 +463,7 @@ impl Lane {
         }
     }
 
-    /// Ends all that is left as lost.
+    /// Ends all requests as lost.
     pub(super) fn give_up(&mut self) {
         for path in 0..self.slots.len() {
             self.drop_queue(path);

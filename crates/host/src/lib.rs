@@ -4,16 +4,16 @@
 //! ```text
 //! NvmeUri ─► Controller (admin queue, keep-alive) ─► Queue ─► Ended
 //! NvmeUri... ─► Disk (reconnects, several paths) ─► read, write, flush
-//! Guest ─► Disk: who asks by a descriptor, served by the threads of the disk
+//! Guest ─► Disk: requests from a descriptor, served by the threads of the disk
 //! Reservation ─► a namespace for one host alone
-//! discover: what can be connected to at an address
-//! identify: what a controller and its namespaces say of themselves
+//! discover: the subsystems at an address
+//! identify: the properties of a controller and its namespaces
 //! ```
 //!
-//! A [`Controller`]'s queues are for one thread each, which hears of every loss; a [`Disk`] is for
-//! any thread, and hides them. Both protocols give loads and disks the same two things (`reach`): a
-//! `Queue` for requests, and a `Keeper` for what keeps a path. A request whose connection was lost
-//! has neither succeeded nor failed: a queue ends it as `backend::Failure::Lost`.
+//! A [`Controller`]'s queues are for one thread each, which learns of every loss; a [`Disk`] is for
+//! any thread, and hides losses. Both protocols implement the same two traits (`reach`): `Queue`
+//! for requests, and `Keeper` for keeping a path alive. A request whose connection was lost has
+//! neither succeeded nor failed: a queue ends it as `backend::Failure::Lost`.
 
 mod admin;
 mod association;

@@ -1,4 +1,4 @@
-//! A device of this process as a disk: as one that is reached, but without a network.
+//! A device of this process as a disk, without a network.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use super::fence::{Fenced, Lost};
 use super::piece::{Piece, Shape};
 use super::reach::{Found, Heard, Keeper, Queue};
 
-/// A device that is open.
+/// An open device.
 #[derive(Clone)]
 pub struct LocalDevice {
-    /// As it was written.
+    /// Its name, as the user wrote it.
     pub name: String,
     /// The device.
     pub backend: Arc<dyn Backend>,
@@ -32,7 +32,7 @@ impl fmt::Debug for LocalDevice {
     }
 }
 
-/// Two are one if they were opened as one.
+/// Two are equal if they are the same opened device.
 impl PartialEq for LocalDevice {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.backend, &other.backend)
@@ -41,14 +41,14 @@ impl PartialEq for LocalDevice {
 
 impl Eq for LocalDevice {}
 
-/// Bytes that a request moves at most; a target moves as many.
+/// Bytes that a request transfers at most, as many as with afar's target.
 const TRANSFER_BYTES: u32 = 1 << 20;
-/// As many as there may be.
+/// Queues at most.
 const QUEUES: u16 = 16;
-/// In the tokens of the ring, beside the place of a job; queues of a network have smaller ones.
+/// The bit of ring tokens that marks a job; tokens of network queues are smaller.
 const JOBS: u64 = 1 << 56;
 
-/// What stands for a connection to a device.
+/// The keeper of a local device: there is no connection to keep.
 pub(super) struct LocalKeeper {
     world: Arc<dyn World>,
     backend: Arc<dyn Backend>,
@@ -132,7 +132,7 @@ impl Keeper for LocalKeeper {
 struct LocalQueue<T> {
     backend: Arc<dyn Backend>,
     jobs: Jobs<T>,
-    /// What is begun with the next [`Queue::flush`], and what the kernel has done since the last.
+    /// Requests that the next [`Queue::flush`] begins, and completions since the last one.
     asked: Vec<(Request, Option<Block>, T)>,
     completed: Vec<Completed>,
     ended: Vec<Ended<T>>,
@@ -191,7 +191,7 @@ impl<T: Send> Queue<T> for LocalQueue<T> {
         self.asked.len() + self.jobs.len() + self.ended.len()
     }
 
-    // A device that is slow is no device that is gone.
+    // A slow device is not lost, so its requests never time out.
     fn any(&self, _: &dyn Fn(&T) -> bool) -> bool {
         false
     }

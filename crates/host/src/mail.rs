@@ -1,4 +1,4 @@
-//! What threads of a disk tell one another.
+//! Messages between the threads of a disk.
 
 use nvme::log::AnaState;
 
@@ -7,42 +7,42 @@ use super::guest::Guest;
 use super::piece::Piece;
 use super::reach::Queue;
 
-/// Something for a lane to do or know.
+/// A message to a lane.
 pub(super) enum Mail {
-    /// To be done.
+    /// Execute these pieces.
     Pieces(Vec<Piece>),
-    /// There is a queue over a path.
+    /// A path is up, and this is the lane's queue over it.
     Up { path: usize, generation: u64, queue: Box<dyn Queue<Piece>>, state: AnaState },
-    /// The namespace can be reached so over a path.
+    /// The ANA state over a path.
     State { path: usize, generation: u64, state: AnaState },
     /// A path was lost.
     Down { path: usize, generation: u64 },
-    /// What a path has had and lost does nothing any more that it was asked.
+    /// All commands of a lost path have ended.
     AtRest(Origin),
-    /// Somebody to be served beside the disk.
+    /// Serve this guest.
     Guest(Box<dyn Guest>),
     /// The disk was lost.
     Lost,
-    /// Nothing more is asked.
+    /// Stop.
     Stop,
 }
 
-/// Something for a path to do.
+/// A message to a path.
 pub(super) enum Call {
-    /// Its controller of this generation was lost.
+    /// The controller of this generation was lost.
     Lost {
-        /// Controllers of a path are counted.
+        /// Counts the controllers of a path.
         generation: u64,
-        /// As a lane has seen it.
+        /// The reason, as a lane has seen it.
         reason: &'static str,
     },
-    /// The access state is not what it was said to be.
+    /// A request has contradicted the reported ANA state.
     Look {
         /// See above.
         generation: u64,
     },
-    /// Another path has lost what it had: it is to be ended.
+    /// A path was lost: its commands have to be ended over this one.
     Fence,
-    /// To say good-bye.
+    /// Shut the controller down and stop.
     Stop,
 }

@@ -1,9 +1,9 @@
-//! One way to a namespace, kept open by a thread of its own.
+//! One path to a namespace, kept open by a thread of its own.
 //!
 //! ```text
-//! join: controller ─► is it the namespace? ─► queue for each lane ─► access state ─► up
-//!   ▲                                                                                │
-//!   └── pause ◄── down ◄── lost ◄── keep alive, look when the controller says so ◄───┘
+//! join: controller ─► is it the namespace? ─► queue for each lane ─► ANA state ─► up
+//!   ▲                                                                             │
+//!   └── pause ◄── down ◄── lost ◄── keep alive, check after events ◄──────────────┘
 //! ```
 
 use std::sync::Arc;
@@ -22,13 +22,13 @@ use super::reach::{Found, Heard, Keeper, Queue};
 use super::shared::Shared;
 use nvme::log::AnaState;
 
-/// A way with everything that is needed of it.
+/// A connected path: its keeper, and a queue for each lane.
 pub(super) struct Joined {
     keeper: Box<dyn Keeper>,
     queues: Vec<Box<dyn Queue<Piece>>>,
 }
 
-/// Why a controller is served no longer.
+/// Why a controller's service ended.
 enum Over {
     Lost(String),
     Stopped,
@@ -40,20 +40,20 @@ pub(super) struct Path {
     shared: Arc<Shared>,
     mail: Receiver<Call>,
     generation: u64,
-    /// What was told of the last attempt.
+    /// The reason last reported for the path being down.
     last_reason: String,
-    /// When to look whether the access state is still what it was, and whether a lane doubts it.
+    /// When to check the ANA state again, and whether a request has contradicted it.
     look_ns: Option<u64>,
     is_doubted: bool,
-    /// Other ways may be lost whose devices are not known to be at rest.
+    /// Whether lost paths may have to be fenced over this one.
     fences: bool,
 }
 
 /// The first pause between two attempts.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// A path that was there for so long may be looked for at once when it is lost.
+/// How long a path has to be up for the pauses to begin again with the first.
 const STEADY_NS: u64 = 10_000_000_000;
-/// Time between two looks at a state that does not let the path be used, or was not so.
+/// Time between two checks of an unusable ANA state, and before the check of a contradicted one.
 const LOOK_NS: u64 = 1_000_000_000;
 const LOOK_SOON_NS: u64 = 100_000_000;
 
@@ -71,7 +71,7 @@ impl Path {
         }
     }
 
-    /// Makes what has been connected a way for the lanes.
+    /// Checks that a connected path leads to this disk, and opens a queue for each lane.
     pub(super) fn join(
         number: usize,
         shared: &Shared,
@@ -92,6 +92,7 @@ impl Path {
         joined
     }
 
+    // Opens a queue for each lane, and has the keeper begin.
     fn begin(
         number: usize,
         shared: &Shared,
@@ -110,6 +111,7 @@ impl Path {
         self.shared.world.now_ns()
     }
 
+    // Connects the path.
     fn find(&self) -> Result<Joined, HostError> {
         let lanes = u16::try_from(self.shared.lanes.len()).unwrap_or(u16::MAX);
         let keeper = self.shared.config.paths[self.number].connect(
@@ -120,7 +122,7 @@ impl Path {
         Self::join(self.number, &self.shared, keeper)
     }
 
-    /// Keeps the path open until it is told to stop, or the disk is lost.
+    /// Keeps the path open until it is stopped, or the disk is lost.
     pub(super) fn run(mut self, first: Result<Joined, String>) {
         let seed = self.now_ns().wrapping_add(self.number as u64);
         let most = Duration::from_nanos(self.shared.config.reconnect_delay.as_ns());
@@ -150,7 +152,7 @@ impl Path {
         }
     }
 
-    // Once, as long as it is the same.
+    // Reports why the path is down, unless the reason is the last one reported.
     fn tell_why(&mut self, reason: String) {
         if reason != self.last_reason {
             self.shared.tell(DiskEvent::PathDown { path: self.number, reason: &reason });
@@ -158,14 +160,14 @@ impl Path {
         }
     }
 
-    // Whether to go on after a pause.
+    // Pauses. Returns whether to try again afterwards.
     fn rests(&self, pause: Duration) -> bool {
         let waker = self.shared.paths[self.number].waker();
         let until_ns = self.now_ns().saturating_add(u64::try_from(pause.as_nanos()).unwrap_or(0));
         loop {
             match self.mail.try_recv() {
                 Ok(Call::Stop) | Err(TryRecvError::Disconnected) => return false,
-                // Of a controller that is lost already.
+                // These are about a controller that is lost already.
                 Ok(Call::Lost { .. } | Call::Look { .. } | Call::Fence) => continue,
                 Err(TryRecvError::Empty) => {}
             }
@@ -180,6 +182,7 @@ impl Path {
         }
     }
 
+    // Gives the lanes their queues, and keeps the path until it is lost or stopped.
     fn serve(&mut self, joined: Joined) -> Over {
         let Joined { mut keeper, queues } = joined;
         let mut state = keeper.found().state;
@@ -207,7 +210,7 @@ impl Path {
         match &over {
             Over::Stopped => keeper.shut_down(),
             Over::Lost(_) => {
-                // Nothing that was said is to arrive after this: not even that the host is alive.
+                // Nothing unsent may arrive after this, not even a keep-alive.
                 if let Some(socket) = keeper.socket() {
                     socket.forget_unsent();
                     socket.shut();
@@ -229,7 +232,7 @@ impl Path {
         over
     }
 
-    // Ends what ways have had that are lost, as far as this one leads there.
+    // Has the target end the commands of lost paths to the same opening.
     fn fence(&mut self, keeper: &mut dyn Keeper) -> Result<(), HostError> {
         if !std::mem::take(&mut self.fences) {
             return Ok(());
@@ -252,12 +255,13 @@ impl Path {
         Ok(())
     }
 
+    // Has the ANA state checked soon.
     fn look_soon(&mut self) {
         let soon_ns = self.now_ns() + LOOK_SOON_NS;
         self.look_ns = Some(self.look_ns.map_or(soon_ns, |at| at.min(soon_ns)));
     }
 
-    // Waits until something happens, and does what is to be done about it.
+    // Waits for an event or a call, and acts on it. Returns why the path is over, if it is.
     fn watch(
         &mut self,
         keeper: &mut dyn Keeper,
@@ -286,13 +290,13 @@ impl Path {
         Ok(None)
     }
 
-    // A state that does not let the path be used is looked at, should nobody say that it has
-    // changed.
+    // Has an unusable ANA state checked regularly: its change may not be reported.
     fn look_again(&mut self, state: AnaState) {
         let is_usable = matches!(state, AnaState::Optimized | AnaState::NonOptimized);
         self.look_ns = (!is_usable).then(|| self.now_ns() + LOOK_NS);
     }
 
+    // Acts on calls of other threads. Returns why the path is over, if it is.
     fn hear_calls(&mut self) -> Option<Over> {
         while let Ok(call) = self.mail.try_recv() {
             match call {
@@ -300,7 +304,7 @@ impl Path {
                 Call::Lost { generation, reason } if generation == self.generation => {
                     return Some(Over::Lost(reason.to_owned()));
                 }
-                // A controller that contradicts itself is not asked without end.
+                // A pause bounds the checks of a controller that contradicts itself.
                 Call::Look { generation } if generation == self.generation => {
                     self.is_doubted = true;
                     self.look_soon();
@@ -314,10 +318,10 @@ impl Path {
 }
 
 impl Shared {
-    /// Whether a way leads to the namespace that this disk is, and does what is asked of it.
+    /// Checks that a path leads to this disk's namespace, and supports the disk's requests.
     ///
     /// # Errors
-    /// What is another.
+    /// What differs.
     pub(super) fn recognize(&self, path: usize, found: &Found) -> Result<(), HostError> {
         let paths = &self.config.paths;
         let is_unknown = self.ids.is_unknown() && found.ids.is_unknown();

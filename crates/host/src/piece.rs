@@ -1,4 +1,4 @@
-//! What is asked of a disk, in pieces that each lie in one lane and fit one command.
+//! Requests to a disk, cut into pieces that each lie in one lane and fit one command.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,56 +10,56 @@ use backend::{Failure, Operation, Request};
 use super::ghosts::Ghost;
 use super::hazards::Span;
 
-/// Bytes of a disk that follow one another in a lane.
+/// Consecutive bytes of a disk that belong to one lane.
 pub(super) const STRIPE_BYTES: u64 = 4 << 20;
-/// Blocks of data that are kept for the next requests.
+/// Bytes of freed memory that the pool keeps for reuse.
 const POOL_KEEPS: usize = 8 << 20;
 
-/// What is to be done with the answer: what was read, or nothing.
+/// Called once with the result: the data that was read, empty for other operations.
 pub type Done = Box<dyn FnOnce(Result<&[u8], Failure>) + Send>;
 
-/// Memory for the data of pieces, of all threads.
+/// Memory for the data of pieces, shared by all threads.
 pub(super) struct Memory(Mutex<Pool>);
 
-/// How commands are shaped.
+/// Properties of a disk that shape its commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape {
     /// A block has two to the power of this many bytes.
     pub(crate) block_shift: u8,
-    /// Bytes that a command moves at most.
+    /// Bytes that a command transfers at most.
     pub(crate) transfer_bytes: u32,
-    /// Write Zeroes (WRITE SAME) is done; it may also give blocks back.
+    /// Write Zeroes (WRITE SAME) is supported; it can also deallocate.
     pub(crate) has_write_zeroes: bool,
     pub(crate) zeroes_deallocate: bool,
-    /// Dataset Management (UNMAP) is done; blocks that were given back are zeros.
+    /// Dataset Management (UNMAP) is supported; deallocated blocks read as zeros.
     pub(crate) has_dataset_management: bool,
     pub(crate) reads_zeros: bool,
 }
 
-/// What is to be done next for a piece.
+/// The next command of a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Its blocks are read, because it changes parts of them.
+    /// Read its blocks, because it changes only parts of them.
     Fetch,
-    /// What was asked.
+    /// The requested operation.
     Do,
-    /// Its blocks, which are zeros now, are given back.
+    /// Deallocate its blocks, which are zeros now.
     GiveBack,
 }
 
-/// A part of what was asked.
+/// A part of a request.
 pub(crate) struct Piece {
     pub(super) operation: Operation,
     pub(super) step: Step,
-    /// In bytes; reads and writes need not begin or end with a block.
+    /// Its range in bytes; reads and writes need not be aligned to blocks.
     pub(super) span: Span,
-    /// The whole blocks that hold them.
+    /// The range in bytes of the whole blocks around it.
     pub(super) blocks: Span,
     /// Memory for those blocks.
     pub(super) block: Option<Block>,
-    /// What is written, where that is not in the block yet.
+    /// Data to write that is not in `block` yet, for an unaligned write.
     patch: Option<Box<[u8]>>,
-    /// Given back after it is zero.
+    /// Whether the blocks are deallocated after they were zeroed.
     gives_back: bool,
     whole: Arc<Whole>,
     /// When it was sent, by the monotonic clock.
@@ -69,15 +69,15 @@ pub(crate) struct Piece {
     pub(super) failure_count: u8,
 }
 
-/// All pieces of what was asked.
+/// The request that pieces belong to.
 struct Whole(Mutex<Rest>);
 
 struct Rest {
-    /// Pieces that have not ended.
+    /// How many pieces have not ended.
     left: usize,
-    /// Why the first that failed did.
+    /// The failure of the first piece that failed.
     failure: Option<Failure>,
-    /// What was read, if that is in several pieces, and where it begins.
+    /// The data of a read in several pieces, and the request's offset.
     read: Vec<u8>,
     offset: u64,
     done: Option<Done>,
@@ -85,7 +85,7 @@ struct Rest {
 
 impl Memory {
     pub(super) fn new() -> Self {
-        // What callers ask for bounds it.
+        // The callers' requests bound the memory.
         let terms = Terms { share: usize::MAX, common: 0, keeps: POOL_KEEPS };
         Self(Mutex::new(Pool::new(terms)))
     }
@@ -94,20 +94,23 @@ impl Memory {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Memory for a span of bytes.
     pub(super) fn lend(&self, [start, end]: Span) -> Block {
         self.pool().lend_anyway(Account::NOBODY, length(end - start))
     }
 
+    /// Frees memory.
     pub(super) fn give(&self, block: Option<Block>) {
         block.into_iter().for_each(|block| self.pool().give(Account::NOBODY, block));
     }
 }
 
+// A number of bytes as a length in memory.
 fn length(bytes: u64) -> usize {
     usize::try_from(bytes).expect("a piece fits in memory")
 }
 
-/// The pieces of a request whose bytes are inside the disk, in order; `data` is what is written.
+/// The pieces of a request inside the disk, in order; `data` is what is written.
 pub(super) fn pieces(
     request: &Request,
     data: &[u8],
@@ -138,7 +141,8 @@ pub(super) fn pieces(
     spans.into_iter().map(piece).collect()
 }
 
-// Stripe by stripe; what moves data, by commands too; zeros, in whole blocks and what is left.
+// Cuts a request at stripes; data also at the size of a command; zeros into whole blocks and
+// written edges.
 fn spans(request: &Request, shape: &Shape) -> Vec<(Operation, Span)> {
     let Request { operation, offset, length } = *request;
     let end = offset + length;
@@ -163,14 +167,14 @@ fn spans(request: &Request, shape: &Shape) -> Vec<(Operation, Span)> {
             let inner = cut(operation, [first, last], STRIPE_BYTES);
             edge([offset, first]).chain(inner).chain(edge([last, end])).collect()
         }
-        // Parts of blocks cannot be given back.
+        // Parts of blocks cannot be deallocated.
         Operation::Discard => cut(operation, shape.inner([offset, end]), STRIPE_BYTES).collect(),
         _ => cut(operation, [offset, end], data_bytes).collect(),
     }
 }
 
 impl Shape {
-    /// What both can do.
+    /// The properties that both have.
     pub(super) fn and(self, other: &Self) -> Self {
         Self {
             block_shift: self.block_shift,
@@ -182,7 +186,7 @@ impl Shape {
         }
     }
 
-    /// Whether it can do what another can.
+    /// Whether it has all properties of another.
     pub(super) fn has_all_of(&self, other: &Self) -> bool {
         other.and(self) == *other
     }
@@ -191,14 +195,14 @@ impl Shape {
         1 << self.block_shift
     }
 
-    // Blocks that lie wholly inside; none at the end if there are none.
+    // The whole blocks inside a span; an empty span at its end if there are none.
     fn inner(&self, [start, end]: Span) -> Span {
         let (first, last) =
             (start.next_multiple_of(self.block_bytes()), end & !(self.block_bytes() - 1));
         if first < last { [first, last] } else { [end, end] }
     }
 
-    // Blocks that lie at least partly inside.
+    // The blocks that lie at least partly inside a span.
     const fn outer(&self, [start, end]: Span) -> Span {
         [start & !(self.block_bytes() - 1), end.next_multiple_of(self.block_bytes())]
     }
@@ -226,7 +230,7 @@ impl Piece {
                     bytes[..data.len()].copy_from_slice(data);
                     patch = Some(bytes);
                 } else {
-                    // Without data, zeros.
+                    // Without data the piece writes zeros.
                     room[..data.len()].copy_from_slice(data);
                     room[data.len()..bytes].fill(0);
                 }
@@ -235,7 +239,8 @@ impl Piece {
             Operation::Flush | Operation::Zero { .. } | Operation::Discard => {}
         }
         let deallocates = matches!(operation, Operation::Zero { deallocates: true, .. });
-        // Where Write Zeroes cannot give back, what reads as zeros either way is given back after.
+        // If Write Zeroes cannot deallocate, the zeroed blocks are deallocated afterwards, provided
+        // that they then still read as zeros.
         let gives_back = deallocates
             && !shape.zeroes_deallocate
             && shape.reads_zeros
@@ -255,12 +260,12 @@ impl Piece {
         }
     }
 
-    /// Whether it changes blocks.
+    /// Whether the piece changes blocks.
     pub(super) const fn is_change(&self) -> bool {
         !matches!(self.operation, Operation::Read | Operation::Flush)
     }
 
-    /// What is asked next.
+    /// The request for the current step.
     pub(super) const fn request(&self, shape: &Shape) -> Request {
         let [offset, end] = self.blocks;
         let operation = match (self.step, self.operation) {
@@ -274,7 +279,7 @@ impl Piece {
         Request { operation, offset, length: end - offset }
     }
 
-    /// What was asked last has been done; whether there is more to do.
+    /// Goes to the next step after one has succeeded. Returns whether there is one.
     pub(super) fn advance(&mut self) -> bool {
         match self.step {
             Step::Fetch => {
@@ -293,7 +298,7 @@ impl Piece {
         }
     }
 
-    /// It has ended; tells whoever asked, if that was the last.
+    /// Ends the piece, and the request if it was the last one.
     pub(super) fn end(mut self, result: Result<(), Failure>, memory: &Memory) {
         let block = self.block.take();
         let is_read = self.operation == Operation::Read;
@@ -313,7 +318,7 @@ impl Piece {
             && let Some(done) = rest.done.take()
         {
             let all = std::mem::take(&mut rest.read);
-            // Whoever is told may ask again.
+            // `done` may submit the next request, so the lock is released first.
             drop(rest);
             done(result.map(|()| if all.is_empty() { read } else { &all }));
         } else {

@@ -1,4 +1,4 @@
-//! A connection on a ring: bytes that are to go, and bytes that have come.
+//! A connection on a ring, with its send and receive buffers.
 
 use sys::ring::{Completed, Held, Ring};
 use sys::stream::Stream;
@@ -6,7 +6,7 @@ use sys::stream::Stream;
 /// See the module's description.
 pub(crate) struct Pipe {
     socket: Stream,
-    /// What is sent next.
+    /// Bytes to send next.
     pub(crate) out: Vec<u8>,
     input: Vec<u8>,
     spare: Vec<u8>,
@@ -16,13 +16,13 @@ pub(crate) struct Pipe {
     token: u64,
 }
 
-/// What a completion has brought.
+/// The outcome of a completion.
 pub(crate) enum Moved {
-    /// So many bytes; the memory is to be given back.
+    /// So many bytes have come in this buffer, to be given back.
     Came(Vec<u8>, usize),
-    /// Bytes have gone.
+    /// Bytes were sent.
     Went,
-    /// The connection is gone.
+    /// The connection is lost.
     Broken,
 }
 
@@ -41,17 +41,17 @@ impl Pipe {
         }
     }
 
-    /// Whether a completion with this token is its.
+    /// Whether a completion with this token belongs to this connection.
     pub(crate) const fn has(&self, token: u64) -> bool {
         token & !1 == self.token
     }
 
-    /// Whether the kernel has nothing of it.
+    /// Whether the kernel has no operation of it.
     pub(crate) const fn is_idle(&self) -> bool {
         !self.is_sending && !self.is_receiving
     }
 
-    /// Lets the kernel have what is to be sent and room for what may come.
+    /// Submits the send of `out` and the next receive.
     pub(crate) fn flush(&mut self, ring: &mut Ring) {
         if !self.is_sending && !self.out.is_empty() {
             let bytes = std::mem::replace(&mut self.out, std::mem::take(&mut self.spare));
@@ -65,7 +65,7 @@ impl Pipe {
         }
     }
 
-    /// Takes a completion that has one of its tokens.
+    /// Handles a completion with one of its tokens.
     pub(crate) fn complete(&mut self, completed: Completed) -> Moved {
         let Held::Bytes(bytes) = completed.held else { return Moved::Went };
         if completed.token == self.token {
@@ -82,12 +82,12 @@ impl Pipe {
         if is_whole { Moved::Went } else { Moved::Broken }
     }
 
-    /// Takes back memory that bytes had come in.
+    /// Takes back the buffer of [`Moved::Came`].
     pub(crate) fn give_back(&mut self, input: Vec<u8>) {
         self.input = input;
     }
 
-    /// Ends it. What has not left this machine does not arrive later if it `forgets`.
+    /// Closes the connection. If it `forgets`, bytes still in this machine are never sent.
     pub(crate) fn cut(&self, forgets: bool) {
         if forgets {
             self.socket.forget_unsent();

@@ -1,29 +1,30 @@
-//! How threads of a disk tell one another things.
+//! Mailboxes of the threads of a disk.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use sys::event::Waker;
 
-/// A way to a thread that waits for its waker.
+/// A handle for sending messages to a thread and waking it.
 pub(super) struct Post<M> {
     sender: Sender<M>,
     waker: Waker,
 }
 
 impl<M> Post<M> {
-    /// A way, and its end.
+    /// A handle, and the receiver for its thread.
     pub(super) fn new() -> sys::Result<(Self, Receiver<M>)> {
         let (sender, receiver) = channel();
         Ok((Self { sender, waker: Waker::new()? }, receiver))
     }
 
-    /// Hands over a message; a thread that has gone needs none.
+    /// Sends a message and wakes the thread; does nothing if it has ended.
     pub(super) fn tell(&self, message: M) {
         if self.sender.send(message).is_ok() {
             self.waker.wake();
         }
     }
 
+    /// The thread's waker.
     pub(super) const fn waker(&self) -> &Waker {
         &self.waker
     }

@@ -20,7 +20,7 @@ pub(crate) struct IoQueue<T> {
     namespace: u32,
     block_shift: u8,
     capsule_bytes: u32,
-    /// By identifier.
+    /// Commands under way, by CID.
     pending: Vec<Option<Pending<T>>>,
     is_lost: bool,
 }
@@ -36,6 +36,7 @@ impl<T> IoQueue<T> {
         Self { pipe, queue, namespace, block_shift, capsule_bytes, pending, is_lost: false }
     }
 
+    // Decodes received bytes.
     fn read(&mut self, mut rest: &[u8], ended: &mut Vec<Ended<T>>) {
         loop {
             match self.queue.receive(&mut rest) {
@@ -50,6 +51,7 @@ impl<T> IoQueue<T> {
         }
     }
 
+    // Acts on an answer of the controller.
     fn hear(&mut self, answer: Answer<'_>, ended: &mut Vec<Ended<T>>) {
         match answer {
             Answer::Data(cid, offset, bytes) => {
@@ -74,6 +76,7 @@ impl<T> IoQueue<T> {
         }
     }
 
+    // Closes the connection, and ends all commands as lost.
     fn lose_all(&mut self, ended: &mut Vec<Ended<T>>) {
         if self.is_lost {
             return;
@@ -185,6 +188,7 @@ impl<T: Send> Queue<T> for IoQueue<T> {
     }
 }
 
+// The result of a command with this status.
 const fn outcome(status: Status) -> Result<(), Failure> {
     if status.is_success() {
         return Ok(());

@@ -1,5 +1,4 @@
-//! What loads and disks need of a device that they reach over the network, whatever protocol it
-//! speaks.
+//! The traits of a device that is reached over the network, for any protocol.
 
 use nvme::log::AnaState;
 use nvme::{NamespaceIds, Opening};
@@ -20,14 +19,14 @@ use super::piece::{Piece, Shape};
 pub(crate) struct Found {
     /// The subsystem or target that has it.
     pub(crate) owner: String,
-    /// What it is called there.
+    /// Its name there, for messages.
     pub(crate) name: String,
     pub(crate) geometry: Geometry,
     pub(crate) ids: NamespaceIds,
-    /// Which opening of its medium it is, if the target says that.
+    /// The opening of its medium; `None` if the target reports none.
     pub(crate) opening: Option<Opening>,
     pub(crate) shape: Shape,
-    /// Queues there may be.
+    /// How many queues the target grants.
     pub(crate) queues: u16,
     /// Milliseconds after which the target works no more on requests of a path that was lost.
     pub(crate) quiet_ms: u64,
@@ -39,7 +38,7 @@ pub(crate) struct Found {
 pub(crate) enum Heard {
     /// The device has changed, for example its size.
     News,
-    /// Somebody has used the waker.
+    /// Another thread has used the waker.
     Called,
     /// The time limit of the wait has passed.
     Time,
@@ -86,8 +85,8 @@ pub(crate) trait Keeper: Send {
 /// A request ends once. One whose connection was lost has ended as [`Failure::Lost`]: whether it
 /// was done is not known.
 pub trait Queue<T>: Send {
-    /// Takes a request, which [`Queue::flush`] sends; answers its failure if it cannot be sent at
-    /// all. A request moves no more bytes than the device takes, and `block` has room for them.
+    /// Takes a request, which [`Queue::flush`] sends. Returns its end if it is over at once. A
+    /// request transfers no more bytes than the device takes, and `block` has room for them.
     fn submit(&mut self, request: Request, block: Option<Block>, tag: T) -> Option<Ended<T>>;
 
     /// Hands the kernel what is to be sent, and buffers for what may come.
@@ -115,8 +114,8 @@ pub trait Queue<T>: Send {
         None
     }
 
-    /// Takes what [`Queue::has_ended`] says, and ends requests whose target has been silent for too
-    /// long.
+    /// Ends the requests that [`Queue::has_ended`] reports, and those whose target has been silent
+    /// for too long.
     fn look(&mut self, now_ns: u64, ended: &mut Vec<Ended<T>>) {
         let _ = (now_ns, ended);
     }
@@ -131,13 +130,13 @@ pub trait Queue<T>: Send {
     fn is_idle(&self) -> bool;
 }
 
-/// A queue, and what it is a queue of.
+/// A queue, and what it leads to.
 pub struct Reached<Q> {
     /// The queue.
     pub queue: Q,
     /// Which controller it is of, as [`crate::Controller::generation`] counts them; 0 over iSCSI.
     pub generation: u64,
-    /// Which opening of its medium it leads to, if the target says that.
+    /// The opening of the medium that it leads to; `None` if the target reports none.
     pub opening: Option<Opening>,
 }
 
@@ -149,12 +148,13 @@ pub(crate) struct Pending<T> {
 }
 
 impl<T> Pending<T> {
+    /// Ends the request with a result.
     pub(crate) fn end(self, result: Result<(), Failure>) -> Ended<T> {
         let Self { request, block, tag } = self;
         Ended { request, result, block, tag }
     }
 
-    /// Takes bytes that were read, from an offset on.
+    /// Copies read bytes to `offset` of the block.
     pub(crate) fn fill(&mut self, offset: u32, bytes: &[u8]) {
         let from = offset as usize;
         let block = self.block.as_deref_mut();
@@ -163,7 +163,7 @@ impl<T> Pending<T> {
         }
     }
 
-    /// Bytes that are to be written.
+    /// Bytes to write; `None` if the range is outside of the block.
     pub(crate) fn bytes(&self, offset: u32, length: u32) -> Option<&[u8]> {
         self.block.as_deref()?.get(offset as usize..offset as usize + length as usize)
     }

@@ -1,8 +1,8 @@
 //! Taking a namespace for one host alone, by a reservation with exclusive access (Base 8.1.22).
 //!
-//! A reservation belongs to a host, by its identifier, and not to a connection: so it is taken over
-//! connections of its own, holds for all paths of the host, and stays until the host gives it up or
-//! another takes it. Nothing in the standard says whether a host that holds one is still there.
+//! A reservation belongs to a HOSTID, not to a connection: so it is acquired over connections of
+//! its own, holds for all paths of the host, and stays until the host releases it or another
+//! preempts it. The standard has no means to learn whether its holder is still alive.
 
 use nvme::{
     Command, Data, FoundController, FoundNamespace, Io, ReservationHolder, Status, Submission,
@@ -15,48 +15,47 @@ use super::fabrics::{HostConfig, connect_queue, submission};
 use super::wire::Wire;
 use super::{HostError, NvmeUri};
 
-/// A namespace that a host has for itself, until this is dropped.
+/// An exclusive reservation of a namespace, released when this is dropped.
 pub struct Reservation {
     uri: NvmeUri,
     config: HostConfig,
     key: u64,
 }
 
-/// What has come of the wish to have a namespace alone.
+/// The outcome of [`Reservation::take`].
 pub enum Taken {
-    /// The host has it.
+    /// This host holds the reservation.
     Alone(Reservation),
-    /// No other host sees this namespace (NMIC), so there is nothing to take.
+    /// No other host sees this namespace (NMIC), so it needs no reservation.
     Private,
-    /// The controller or the namespace does not offer that.
+    /// The controller or the namespace does not support it.
     NotOffered,
-    /// Another host has it.
+    /// Another host holds a reservation.
     Held(ReservationHolder),
 }
 
-/// Exclusive Access: RTYPE, and its bit of RESCAP.
+/// Exclusive Access: its RTYPE, and its bit of RESCAP.
 const EXCLUSIVE: u8 = 2;
 const HAS_EXCLUSIVE: u8 = 1 << 2;
-/// RESCAP: reservations can outlive a loss of power; CPTPL: they do.
+/// RESCAP: reservations can persist through power loss; CPTPL: they do.
 const CAN_PERSIST: u8 = 1;
 const PERSISTS: u8 = 3;
-/// RREGA, RACQA.
+/// Actions of Reservation Register (RREGA) and Acquire (RACQA).
 const REGISTER: u8 = 0;
 const UNREGISTER: u8 = 1;
 const ACQUIRE: u8 = 0;
 const PREEMPT_AND_ABORT: u8 = 2;
-/// A report with this many registrants: all that a namespace of afar can have.
+/// Bytes of a report with 256 registrants, as many as a namespace of afar can have.
 const REPORT_BYTES: u32 = 64 + 64 * 256;
 /// Entries of the I/O queue.
 const ENTRIES: u16 = 32;
 
 impl Reservation {
-    /// Takes the namespace for this host, with a key that is not 0. If it `preempts`, it takes it
-    /// from whoever has it, whose reads and writes then end as conflicts, and waits for those that
-    /// are under way.
+    /// Reserves the namespace for this host, with a key that is not 0. With `preempts` it preempts
+    /// the holder, whose reads and writes then fail with a conflict, and waits for those under way.
     ///
     /// # Errors
-    /// When the namespace cannot be reached, or something else is refused than the reservation.
+    /// When the namespace cannot be reached, or another command than the reservation is refused.
     pub fn take(
         uri: &NvmeUri,
         config: &HostConfig,
@@ -72,7 +71,7 @@ impl Reservation {
         })
     }
 
-    // Whoever has lost it to another has nothing to give up.
+    // Releases the reservation by unregistering the key; fails if the host was preempted.
     fn give_up(&self) -> Result<(), HostError> {
         let mut both = Both::connect(&Machine, &self.uri, &self.config)?;
         both.register(UNREGISTER, 0, [self.key, 0])?;
@@ -83,12 +82,12 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        // One that cannot be given up stays, as that of a host that was killed.
+        // A reservation that cannot be released stays, like that of a killed host.
         let _stays = self.give_up();
     }
 }
 
-/// Both queues of a controller, for one thing at a time.
+/// The admin queue and an I/O queue of a controller, for one command at a time.
 struct Both {
     admin: AdminQueue,
     io: Wire,
@@ -98,6 +97,7 @@ struct Both {
 }
 
 impl Both {
+    // Connects both queues, and identifies the namespace.
     fn connect(world: &dyn World, uri: &NvmeUri, config: &HostConfig) -> Result<Self, HostError> {
         let (id, mut admin) = AdminQueue::connect(world, uri, config)?;
         let controller = admin.controller()?;
@@ -112,7 +112,7 @@ impl Both {
         Ok(Self { admin, io, nsid, controller, namespace })
     }
 
-    // Whether it was taken, or what has come of it instead.
+    // Reserves the namespace. Returns the outcome if it was not reserved.
     fn take(
         &mut self,
         config: &HostConfig,
@@ -140,7 +140,7 @@ impl Both {
                     if status.is(Status::RESERVATION_CONFLICT) => {}
                 other => return other.map(Ok),
             }
-            // Another was faster.
+            // Another host was faster.
             holder = self.holder()?;
         }
         self.register(UNREGISTER, 0, [key, 0])?;
@@ -151,16 +151,19 @@ impl Both {
         Ok(Err(Taken::Held(holder.ok_or_else(nobody)?)))
     }
 
+    // Executes Reservation Register.
     fn register(&mut self, action: u8, persistence: u8, keys: [u64; 2]) -> Result<(), HostError> {
         let io = Io::ReservationRegister { action, ignores_key: false, persistence };
         self.tell("register with a namespace", io, keys)
     }
 
+    // Executes Reservation Acquire.
     fn acquire(&mut self, action: u8, keys: [u64; 2]) -> Result<(), HostError> {
         let io = Io::ReservationAcquire { action, ignores_key: false, kind: EXCLUSIVE };
         self.tell("reserve a namespace", io, keys)
     }
 
+    // Executes a reservation command with keys as data.
     fn tell(&mut self, operation: &'static str, io: Io, keys: [u64; 2]) -> Result<(), HostError> {
         let data = write_reservation_keys(keys);
         let length = u32::try_from(data.len()).unwrap_or(u32::MAX);
@@ -168,6 +171,7 @@ impl Both {
         self.io.ask(operation, &told, &data, Transfer::None).map(|_| ())
     }
 
+    // Executes Reservation Report. Returns the holder; `None` if there is none.
     fn holder(&mut self) -> Result<Option<ReservationHolder>, HostError> {
         let io = Io::ReservationReport { length: u64::from(REPORT_BYTES), is_extended: true };
         let asked = self.command(io, Data::Transport { length: REPORT_BYTES });
@@ -176,6 +180,7 @@ impl Both {
         Ok(read_reservation_holder(&report))
     }
 
+    // A command for the namespace.
     fn command(&self, io: Io, data: Data) -> Submission {
         submission(Command::Io(io), self.nsid, data)
     }

@@ -1,4 +1,4 @@
-//! What all threads of a disk know.
+//! The state that all threads of a disk share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,15 +19,15 @@ use super::post::Post;
 use super::reach::Found;
 use super::ways::Ways;
 
-/// Two for each connection of a queue.
+/// Ring tokens of a queue: two for each connection.
 const TOKENS: u64 = 2 * IscsiUri::CONNECTIONS_MAX as u64;
 
-/// What all threads of a disk know.
+/// See the module's description.
 pub(super) struct Shared {
     pub(super) world: Arc<dyn World>,
     pub(super) config: DiskConfig,
     pub(super) shape: Shape,
-    /// The path by which it was recognized first, and what has it there.
+    /// The path over which the disk was first found, and its subsystem or target there.
     pub(super) first: DiskPath,
     pub(super) owner: String,
     pub(super) ids: NamespaceIds,
@@ -35,9 +35,9 @@ pub(super) struct Shared {
     pub(super) paths: Vec<Post<Call>>,
     pub(super) memory: Memory,
     pub(super) is_lost: AtomicBool,
-    /// How long a controller may go on with what a host has asked that it has lost.
+    /// How long a controller may go on with the commands of a lost path, in nanoseconds.
     pub(super) quiesce_ns: AtomicU64,
-    /// Connections of the admin queues that are there, with the generations of their controllers.
+    /// Connections of the admin queues of paths that are up, and generations of their controllers.
     pub(super) admin: Vec<Mutex<Option<Admin>>>,
     pub(super) ways: Ways,
     pub(super) lost_ways: LostWays,
@@ -50,7 +50,7 @@ pub(super) struct Shared {
 type Admin = (u64, Option<Stream>);
 
 impl Shared {
-    /// How large the disk is now.
+    /// The current size and blocks of the disk.
     pub(super) fn geometry(&self) -> Geometry {
         let block_bytes = 1 << self.shape.block_shift;
         Geometry {
@@ -62,8 +62,8 @@ impl Shared {
         }
     }
 
-    /// Cuts what is asked into pieces, and gives each lane its own. What changes no blocks may be
-    /// done by any lane, so the one that asks, if one does, has that itself.
+    /// Cuts a request into pieces, and calls `give` for each lane with its own. Any lane may
+    /// execute pieces that change no blocks, so `asker`, if there is one, gets these.
     pub(super) fn cut(
         &self,
         request: Request,
@@ -95,26 +95,28 @@ impl Shared {
         }
     }
 
-    /// Hands pieces over to the lane that is to do them.
+    /// Sends pieces to a lane.
     pub(super) fn give(&self, lane: usize, pieces: Vec<Piece>) {
         self.lanes[lane].tell(Mail::Pieces(pieces));
     }
 
+    /// Calls the observer with an event.
     pub(super) fn tell(&self, event: DiskEvent<'_>) {
         (self.observer)(event);
     }
 
+    /// The admin connection of a path; `None` while the path is down.
     pub(super) fn admin(&self, path: usize) -> MutexGuard<'_, Option<Admin>> {
         self.admin[path].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A path has a controller, which can be cut off; or has none.
+    /// Sets the admin connection of a path, for [`Self::cut_off`]; `None` when the path is down.
     pub(super) fn set_up(&self, path: usize, admin: Option<Admin>) {
         *self.admin(path) = admin;
     }
 
-    /// A lane has lost a controller. Its keeper is not to go on waiting for it, or say that this
-    /// host is alive.
+    /// Closes the admin connection of a controller that a lane has lost: its keeper must not wait
+    /// for it, or send keep-alives.
     pub(super) fn cut_off(&self, path: usize, generation: u64, reason: &'static str) {
         if let Some((of, Some(admin))) = &*self.admin(path)
             && *of == generation
@@ -130,14 +132,14 @@ impl Shared {
         self.last_token.fetch_add(TOKENS, Ordering::Relaxed) + TOKENS
     }
 
-    /// The namespace has so many blocks now, or does not say.
+    /// Sets the number of blocks, and reports a change; 0 means unknown.
     pub(super) fn resize(&self, block_count: u64) {
         if block_count > 0 && self.block_count.swap(block_count, Ordering::Relaxed) != block_count {
             self.tell(DiskEvent::Resized { bytes: block_count << self.shape.block_shift });
         }
     }
 
-    /// There was no path for too long.
+    /// Marks the disk as lost, and tells its lanes and the observer.
     pub(super) fn lose(&self) {
         if !self.is_lost.swap(true, Ordering::Relaxed) {
             self.tell(DiskEvent::Lost);
@@ -145,6 +147,7 @@ impl Shared {
         }
     }
 
+    /// Takes over the time after which a lost path of this kind is at rest, if it is longer.
     pub(super) fn expect_quiet(&self, found: &Found) {
         self.quiesce_ns.fetch_max(found.quiet_ms * 1_000_000, Ordering::Relaxed);
     }

@@ -5,14 +5,14 @@ use std::str::FromStr;
 
 use nvme::Nqn;
 
-/// Where a namespace is.
+/// The address of a namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NvmeUri {
     /// Name or address and port, as the resolver takes it.
     pub address: String,
     /// Its subsystem.
     pub subsystem: Nqn,
-    /// Its identifier; the first there is if `None`.
+    /// Its identifier; `None` for the first one.
     pub namespace: Option<u32>,
 }
 
@@ -54,7 +54,7 @@ impl FromStr for NvmeUri {
     }
 }
 
-/// A host and its port, or this one if it names none; `None` if there is no host.
+/// `text` with `port` appended if it has none; `None` if it names no host.
 pub(crate) fn address_of(text: &str, port: u16) -> Option<String> {
     let host = text.rsplit_once(':').map_or(text, |(host, _)| host);
     if host.is_empty() {

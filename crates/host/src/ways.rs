@@ -1,8 +1,8 @@
-//! Whether all ways that are open lead to one medium.
+//! Checks that all open paths lead to one medium.
 //!
 //! Equal identifiers do not prove that: copies can have them. Equal openings ([`nvme::Opening`])
-//! do: one target has opened one medium once, so what is written over one way is read over the
-//! others. A target that starts again has another opening, so only ways that are open now count.
+//! do: one target has opened one medium once, so data written over one path is read over the
+//! others. A restarted target has another opening, so only paths that are open now count.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -10,14 +10,14 @@ use nvme::Opening;
 
 use super::HostError;
 
-/// By the numbers of paths: what those lead to that are open.
+/// What open paths lead to, by number; `None` for a path that is not open.
 pub(super) struct Ways(Mutex<Vec<Option<Opened>>>);
 
-/// What a way leads to; none if its target does not say.
+/// The opening that a path leads to; `None` if its target reports none.
 type Opened = Option<Opening>;
 
 impl Ways {
-    /// So many, none of them open.
+    /// `count` paths, none of them open.
     pub(super) fn new(count: usize) -> Self {
         Self(Mutex::new(vec![None; count]))
     }
@@ -26,15 +26,15 @@ impl Ways {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A way is open, and leads there, whatever others do.
+    /// Opens a path that leads to `opening`, without a check.
     pub(super) fn open(&self, path: usize, opening: Opened) {
         self.all()[path] = Some(opening);
     }
 
-    /// Opens a way, if it leads to where the others do.
+    /// Opens a path if it leads to the same opening as another open one, or is the only one.
     ///
     /// # Errors
-    /// When nothing proves that.
+    /// When nothing proves that it leads to the same medium.
     pub(super) fn join(&self, path: usize, opening: Opened, name: &str) -> Result<(), HostError> {
         let mut all = self.all();
         let others = all.iter().enumerate().filter(|(other, _)| *other != path);
@@ -58,7 +58,7 @@ impl Ways {
         Err(HostError::Protocol { operation: "look at a namespace", reason })
     }
 
-    /// A way is open no longer.
+    /// Closes a path.
     pub(super) fn close(&self, path: usize) {
         self.all()[path] = None;
     }

@@ -1,5 +1,5 @@
-//! A connection on which one thing is asked at a time, and its answer waited for. Event requests
-//! may be outstanding beside it.
+//! A blocking NVMe/TCP connection with one command at a time. An event request may be outstanding
+//! beside it.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -16,7 +16,7 @@ pub(crate) struct Wire {
     pub(crate) queue: HostQueue,
     input: Vec<u8>,
     unread: [usize; 2],
-    /// The event request that is outstanding, and results of those that were answered.
+    /// The CID of the outstanding event request, and results of answered ones.
     request: Option<u16>,
     events: VecDeque<u64>,
 }
@@ -25,6 +25,7 @@ pub(crate) struct Wire {
 const PATIENCE: Duration = Duration::from_secs(10);
 const INPUT_BYTES: usize = 16 << 10;
 
+// Makes a network error of an operation.
 fn network(operation: &'static str) -> impl Fn(std::io::Error) -> HostError {
     move |source| HostError::Network { operation, source }
 }
@@ -62,11 +63,12 @@ impl Wire {
         self.stream.wait_to_read(time).map_err(network("set up a connection"))
     }
 
+    // Writes all bytes to the connection.
     fn send(&mut self, bytes: &[u8], operation: &'static str) -> Result<(), HostError> {
         self.stream.write_all(bytes).map_err(network(operation))
     }
 
-    // Decodes the next answer of the controller from bytes that were read; whether there was one.
+    // Decodes the next answer from bytes that were read. Returns whether there was one.
     fn next(
         &mut self,
         operation: &'static str,
@@ -132,12 +134,12 @@ impl Wire {
         Ok(())
     }
 
-    /// The result of an event request that was answered (Base 5.1.2).
+    /// Takes the result of an answered event request (Base 5.1.2).
     pub(crate) fn event(&mut self) -> Option<u64> {
         self.events.pop_front()
     }
 
-    /// Lets the controller say something unasked, once, unless it may already.
+    /// Sends an event request, unless one is outstanding.
     pub(crate) fn request_event(&mut self, submission: &Submission) -> Result<(), HostError> {
         if self.request.is_none() {
             let mut out = Vec::new();
@@ -147,7 +149,7 @@ impl Wire {
         Ok(())
     }
 
-    /// Asks for something; its result, and its data if it brings any.
+    /// Executes a command. Returns its result, and the data that it reads.
     pub(crate) fn ask(
         &mut self,
         operation: &'static str,

@@ -1,74 +1,76 @@
-//! What is asked of a logical unit for a request: one command, or several after one another.
+//! SCSI commands for a request to a disk: one, or several in sequence.
 
 use scsi::ask::{self, Cdb};
 use scsi::{Extent, Lun};
 
 use backend::{Operation, Request};
 
-/// What has to be known of a logical unit to ask it for something.
+/// Properties of a logical unit that shape its commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Shape {
     pub(super) lun: Lun,
     /// A block has two to the power of this many bytes.
     pub(super) block_shift: u8,
-    /// What is written may be kept where it does not last.
+    /// Writes may stay in a volatile cache.
     pub(super) has_write_cache: bool,
-    /// Writes can be forced to the medium.
+    /// Writes can be forced to the medium (FUA).
     pub(super) has_forced: bool,
-    /// Blocks of an UNMAP; 0 if there is none.
+    /// Blocks of an UNMAP at most; 0 if it is not supported.
     pub(super) unmap_blocks: u32,
-    /// Blocks of a WRITE SAME(16); 0 if there is none.
+    /// Blocks of a WRITE SAME(16) at most; 0 if it is not supported.
     pub(super) write_same_blocks: u32,
-    /// It can give them back; they read as zeros then.
+    /// WRITE SAME can deallocate blocks; deallocated blocks read as zeros.
     pub(super) same_unmaps: bool,
     pub(super) reads_zeros: bool,
 }
 
-/// How far a request is.
+/// The progress of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Progress {
-    /// Bytes of it that are done.
+    /// Bytes that are done.
     pub(super) done: u64,
+    /// Whether SYNCHRONIZE CACHE has been done.
     pub(super) is_synced: bool,
 }
 
-/// Data that goes with a command.
+/// The data of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Load {
     None,
-    /// That of the request.
+    /// The request's data is sent.
     Own,
-    /// So many bytes come for the request.
+    /// So many bytes are received for the request.
     Comes(u32),
-    /// This.
+    /// These bytes are sent.
     These(Vec<u8>),
 }
 
-/// A command.
+/// A command of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Asked {
     pub(super) cdb: Cdb,
     pub(super) load: Load,
-    /// How far the request is when it has been done.
+    /// The progress of the request after this command.
     pub(super) then: Progress,
 }
 
-/// What comes next for a request.
+/// The next step of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Next {
     Ask(Asked),
-    /// All of it is done.
+    /// The request is done.
     Nothing,
-    /// The logical unit cannot do it.
+    /// The logical unit does not support it.
     Impossible,
 }
 
 impl Shape {
-    /// Whether room can be given back.
+    /// Whether blocks can be deallocated.
     pub(super) const fn has_discard(&self) -> bool {
         self.unmap_blocks > 0 || self.same_unmaps && self.write_same_blocks > 0
     }
 
+    // The blocks of the next command, at most `most`, and their bytes.
     fn extent(&self, request: &Request, done: u64, forced: bool, most: u32) -> (Extent, u64) {
         let blocks = (request.length - done) >> self.block_shift;
         let count = u32::try_from(blocks).unwrap_or(u32::MAX).min(most);
@@ -76,7 +78,7 @@ impl Shape {
         (Extent { first, count, forced }, u64::from(count) << self.block_shift)
     }
 
-    /// What is asked next for a request that is so far.
+    /// The next command of a request, after this progress.
     pub(super) fn next(&self, request: &Request, progress: Progress) -> Next {
         let is_forced = matches!(
             request.operation,
@@ -86,7 +88,7 @@ impl Shape {
         if !is_flush && progress.done < request.length {
             return self.next_part(request, progress);
         }
-        // What cannot be forced is flushed.
+        // Without FUA, a forced operation ends with a flush of the cache.
         let is_done = match request.operation {
             Operation::Write { .. } if self.has_forced => true,
             _ => !(is_flush || is_forced && self.has_write_cache),
@@ -98,6 +100,7 @@ impl Shape {
         Next::Ask(Asked { cdb: ask::SYNCHRONIZE_CACHE, load: Load::None, then })
     }
 
+    // The command for the next blocks of a request.
     fn next_part(&self, request: &Request, progress: Progress) -> Next {
         let done = progress.done;
         let part = |forced, most| self.extent(request, done, forced, most);

@@ -1,4 +1,4 @@
-//! Who an initiator is, and how it wants to speak.
+//! The identity of an initiator, and its settings for connections.
 
 use std::fs::File;
 use std::io::Read;
@@ -12,42 +12,41 @@ use crate::HostError;
 
 use super::IscsiUri;
 
-/// See the module's description. Times are open-iscsi's unless they are set.
+/// See the module's description. Default times are those of open-iscsi.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InitiatorConfig {
     /// InitiatorName.
     pub name: String,
-    /// What proves that this is the user that a URI names.
+    /// CHAP secret of the user that a URI names.
     pub secret: Option<Secret>,
-    /// What proves that the target is who the URI says it is.
+    /// CHAP secret of the target user that a URI names.
     pub target_secret: Option<Secret>,
-    /// What is proved with, the first preferred.
+    /// CHAP algorithms, the first preferred.
     pub algorithms: Vec<Algorithm>,
     /// Digests that are required on the wire.
     pub digests: Digests,
-    /// How long a target may be silent before it is asked whether it is there.
+    /// How long a target may be silent before it is pinged.
     pub ping_after: Duration,
-    /// How long it may take to answer that.
+    /// How long the answer to a ping may take.
     pub ping_timeout: Duration,
-    /// How long a login may take, and a question without data of the medium.
+    /// How long a login may take, and a command that does not access the medium.
     pub login_timeout: Duration,
     /// How long a command may take before its session counts as lost.
     pub command_timeout: Duration,
-    /// Unlike that of any other initiator of this name; sessions are told apart by it.
+    /// Part of the ISID; has to differ between initiators of the same name.
     pub session_id: u32,
 }
 
-/// Which of an initiator's sessions one is: where it was lost, another with the same number takes
-/// its place (RFC 7143 6.3.5).
+/// The number of a session of an initiator: a new session with the same number reinstates a lost
+/// one (RFC 7143 6.3.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SessionNumber(pub(super) u16);
 
-// 10b in the two highest bits: the next three bytes are drawn, the last two chosen (RFC 7143
-// 11.12.5).
+// ISID type 10b (random): the next three bytes are random, the last two chosen (RFC 7143 11.12.5).
 const RANDOM_ISID: u8 = 0x80;
 
 impl InitiatorConfig {
-    /// An initiator of this name that proves nothing and requires no digests.
+    /// An initiator of this name, without CHAP and required digests.
     #[must_use]
     pub fn named(name: &str) -> Self {
         let session_id = u32::from_be_bytes(drawn());
@@ -65,17 +64,19 @@ impl InitiatorConfig {
         }
     }
 
-    /// How long a target that has gone silent is believed to be there.
+    /// How long a silent target counts as present.
     pub(crate) const fn silence(&self) -> Duration {
         Duration::from_ns(self.ping_after.as_ns().saturating_add(self.ping_timeout.as_ns()))
     }
 
+    // The ISID of a session.
     fn isid(&self, SessionNumber(number): SessionNumber) -> [u8; 6] {
         let [_, a, b, c] = self.session_id.to_be_bytes();
         let [high, low] = number.to_be_bytes();
         [RANDOM_ISID, a, b, c, high, low]
     }
 
+    // The parameters to negotiate.
     fn wishes(&self, connections: u16) -> Wishes {
         let wish = |requires| if requires { DigestWish::Required } else { DigestWish::Possible };
         Wishes {
@@ -86,7 +87,7 @@ impl InitiatorConfig {
         }
     }
 
-    // How both ends prove who they are; nothing for a URI without a user.
+    // The CHAP secrets of both ends; `None` for a URI without a user.
     fn chap(&self, uri: &IscsiUri) -> Result<Option<Chap>, HostError> {
         let missing = |of: &str| HostError::Protocol {
             operation: "log in to the target",
@@ -102,7 +103,7 @@ impl InitiatorConfig {
         Ok(Some(Chap { initiator: credentials(user, &self.secret)?, target }))
     }
 
-    /// What a login of a session's first connection says; to find targets if `is_discovery`.
+    /// The configuration of the login of a session's first connection.
     pub(super) fn entry(
         &self,
         uri: &IscsiUri,
@@ -125,7 +126,7 @@ impl InitiatorConfig {
     }
 }
 
-/// Bytes that nobody can foretell.
+/// Random bytes.
 pub(super) fn drawn<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     let read = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));

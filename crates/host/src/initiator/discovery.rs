@@ -1,4 +1,4 @@
-//! Which targets there are at an address (RFC 7143 4.3, Appendix C).
+//! Discovery of the targets at an address (RFC 7143 4.3, Appendix C).
 
 use scsi::iscsi::TargetRecord;
 
@@ -8,10 +8,10 @@ use super::IscsiUri;
 use super::config::InitiatorConfig;
 use super::session::Session;
 
-/// Asks a portal, in a session for that alone, which targets it lets this initiator see.
+/// Requests from a portal, in a discovery session, the targets that this initiator may see.
 ///
 /// # Errors
-/// When there is no way to it, or it does not answer as one.
+/// When it cannot be reached, or does not answer as an iSCSI portal.
 pub fn discover(
     portal: &IscsiUri,
     config: &InitiatorConfig,

@@ -1,8 +1,7 @@
-//! What the end of a command means for its request.
+//! The outcome of a SCSI command for its request.
 //!
-//! A command is done if its status says so and every byte was moved; whatever is less clear is a
-//! failure. Failures have the names that NVMe/TCP has for them, so that whoever asks need not know
-//! over what.
+//! A command is done if its status is good and every byte was transferred; anything else is a
+//! failure. Failures are NVMe statuses, so that callers need not know the protocol.
 
 use nvme::Status as NvmeStatus;
 use scsi::iscsi::Ended;
@@ -14,31 +13,30 @@ use backend::Failure;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     Done,
-    /// It was not done, because something has happened before; it can be asked again.
+    /// It was not done because of a unit attention; it can be sent again.
     Told,
-    /// It was not done, because there are as many commands as there may be.
+    /// It was not done because the task set is full.
     Full,
     Failed(Failure),
 }
 
-/// A logical unit of an asymmetric access state (SPC-4 5.15.2): in transition, standby,
-/// unavailable.
+/// Sense codes of asymmetric access states (SPC-4 5.15.2): in transition, standby, unavailable.
 pub(super) const IN_TRANSITION: u16 = 0x040a;
 const STANDBY: u16 = 0x040b;
 const UNAVAILABLE: u16 = 0x040c;
 
-/// Whether a logical unit that is not ready is not so over this path.
+/// Whether a not-ready code is about this path, not the logical unit.
 pub(super) const fn is_of_path(code: u16) -> bool {
     matches!(code, IN_TRANSITION | STANDBY | UNAVAILABLE)
 }
 
 impl Fate {
-    /// Of a command that has or has not moved data.
+    /// The fate of an ended command; `has_data` says whether it transfers data.
     pub(super) fn of(ended: &Ended, has_data: bool) -> Self {
         let is_whole = ended.is_intact && (!has_data || ended.residual == Residual::None);
         let key = ended.sense.map(|sense| sense.key);
         match (ended.status, key) {
-            // SPC-4 4.5.6: a recovered error was done, too.
+            // SPC-4 4.5.6: a command with a recovered error was done, too.
             (Some(Status::Good), _)
             | (Some(Status::CheckCondition), Some(SenseKey::RecoveredError)) => {
                 if is_whole {
@@ -59,18 +57,20 @@ impl Fate {
     }
 }
 
-/// A command that a logical unit does not have.
+/// The failure of a command that a logical unit does not support.
 pub(super) const IMPOSSIBLE: Failure =
     Failure::Refused(NvmeStatus::INVALID_OPCODE.do_not_retry().bits());
-/// One that was never asked at the right time.
+/// The failure of a command that was not accepted after all tries.
 pub(super) const NOT_READY: Failure = Failure::Refused(NvmeStatus::NAMESPACE_NOT_READY.bits());
 
+// The fate of a command that failed as with this NVMe status.
 const fn refused(status: NvmeStatus) -> Fate {
     Fate::Failed(Failure::Refused(status.bits()))
 }
 
+// The fate of a command that ended with CHECK CONDITION.
 fn checked(sense: Option<Sense>) -> Fate {
-    // Something came that is no sense data, or not as it was sent.
+    // The sense data is missing or damaged.
     let Some(Sense { key, code, .. }) = sense else {
         return refused(NvmeStatus::INTERNAL_ERROR);
     };

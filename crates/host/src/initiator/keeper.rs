@@ -1,5 +1,5 @@
-//! A way to a disk over iSCSI: a session of its own, in which is looked whether the logical unit is
-//! still there, and still the same.
+//! The keeper of an iSCSI path: a session of its own, which checks that the logical unit still
+//! exists and is the same.
 
 use std::sync::Arc;
 use std::time::Duration as StdDuration;
@@ -22,19 +22,19 @@ struct IscsiKeeper {
     world: Arc<dyn World>,
     uri: IscsiUri,
     config: InitiatorConfig,
-    /// Which of the ways to the disk it is.
+    /// The path's number among those of the disk.
     number: u16,
     session: Session,
     unit: IdentifiedUnit,
     found: Found,
     waker: Waker,
-    /// When to ask the target again whether it is there.
+    /// When to ping the target next.
     due_ns: u64,
 }
 
-/// Sessions of a way: this one, and those of queues.
+/// Sessions of a path at most: the keeper's and those of queues.
 const SESSIONS: u16 = 256;
-/// Beyond the time after which a silent target is lost.
+/// Added to the time after which a silent target counts as lost, in milliseconds.
 const SLACK_MS: u64 = 1000;
 
 /// Connects, for up to `queues` queues.
@@ -77,6 +77,7 @@ fn system(error: sys::Error) -> HostError {
 }
 
 impl IscsiKeeper {
+    // Sets when the next ping is due.
     fn was_heard(&mut self) {
         self.due_ns = self.world.now_ns().saturating_add(self.config.ping_after.as_ns());
     }
@@ -111,7 +112,7 @@ impl Keeper for IscsiKeeper {
             let now_ns = self.world.now_ns();
             if now_ns >= self.due_ns {
                 self.was_heard();
-                // A ping that also brings what has happened.
+                // A ping by TEST UNIT READY, which also reports unit attentions.
                 access_state(&mut self.session, self.unit.lun)?;
                 if self.session.take_news() {
                     return Ok(Heard::News);
@@ -141,13 +142,13 @@ impl Keeper for IscsiKeeper {
         Ok(())
     }
 
-    // Only a target of ours is known to wait for tasks of a session that it reinstates (RFC 7143
-    // 6.3.5); it says which opening of the medium it has.
+    // Only afar's target is known to wait for tasks of a session that it reinstates (RFC 7143
+    // 6.3.5); it reports the opening of the medium.
     fn lost(&self) -> Option<Lost> {
         self.found.opening.map(|_| Lost::Sessions(self.number))
     }
 
-    // Sessions of this way have the names of those before, and have begun.
+    // The sessions of this path have the ISIDs of those before, and so have reinstated them.
     fn fence(&mut self, lost: &Lost) -> Result<Fenced, HostError> {
         let is_ours = *lost == Lost::Sessions(self.number);
         Ok(if is_ours { Fenced::AtRest } else { Fenced::Never })

@@ -1,4 +1,4 @@
-//! What a logical unit says of itself.
+//! Identification of a logical unit.
 
 use nvme::log::AnaState;
 use nvme::{NamespaceIds, Opening};
@@ -22,7 +22,7 @@ use super::session::Session;
 /// A logical unit that is a disk, as it describes itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdentifiedUnit {
-    /// Its number.
+    /// Its LUN.
     pub lun: Lun,
     /// INQUIRY.
     pub inquiry: FoundInquiry,
@@ -32,31 +32,32 @@ pub struct IdentifiedUnit {
     pub serial: Option<String>,
     /// Page 83h.
     pub ids: FoundIds,
-    /// Page C0h, if it is that of afar.
+    /// Page C0h, if the target is afar's.
     pub opening: Option<Opening>,
     /// Page B0h.
     pub limits: FoundLimits,
     /// Page B2h.
     pub provisioning: FoundProvisioning,
-    /// MODE SENSE, if it answers that.
+    /// MODE SENSE, if the unit supports it.
     pub mode: Option<FoundMode>,
-    /// Whether there is WRITE SAME(16).
+    /// Whether the unit supports WRITE SAME(16).
     pub has_write_same: bool,
 }
 
-/// Bytes of answers that are asked for: what every target can be asked for at once.
+/// Allocation lengths: what every target supports, and for REPORT LUNS.
 const ANSWER_BYTES: u16 = 252;
 const LUNS_BYTES: u32 = 8 + 8 * 1024;
-/// As much of a disk as a command moves where there is no limit.
+/// Bytes that a command transfers at most, also if the unit sets no limit.
 const TRANSFER_MOST: u32 = 8 << 20;
-/// Blocks of an UNMAP or WRITE SAME where there is no limit; what other initiators ask for at most.
+/// Blocks of an UNMAP or WRITE SAME if the unit sets no limit: the most that other initiators use.
 const BLOCKS_MOST: u32 = 0x7f_ffff;
 const LOOK: &str = "look at a logical unit";
 
-/// Logs in, asks a logical unit what it is, and leaves; of all disks of a target if none is named.
+/// Logs in, identifies the logical unit that the URI names, or all disks of the target, and logs
+/// out.
 ///
 /// # Errors
-/// When there is no way to it, it is not there, or it is no disk.
+/// When it cannot be reached, does not exist, or is no disk.
 pub fn identify(
     uri: &IscsiUri,
     config: &InitiatorConfig,
@@ -85,6 +86,7 @@ fn no_disk() -> HostError {
     wrong("the target has no disk".to_owned())
 }
 
+// REPORT LUNS.
 fn luns(session: &mut Session) -> Result<Vec<Lun>, HostError> {
     let first = Lun::FIRST;
     let data =
@@ -92,6 +94,7 @@ fn luns(session: &mut Session) -> Result<Vec<Lun>, HostError> {
     Ok(read_luns(&data))
 }
 
+// The standard INQUIRY data.
 fn inquiry(session: &mut Session, lun: Lun) -> Result<FoundInquiry, HostError> {
     let bytes = u16::from(u8::MAX);
     let data = session.ask("INQUIRY", lun, ask::inquiry(None, bytes), bytes.into())?;
@@ -102,7 +105,7 @@ fn is_disk(session: &mut Session, lun: Lun) -> Result<bool, HostError> {
     inquiry(session, lun).map(|found| found.is_disk())
 }
 
-/// The logical unit that a URI names, or the first that is a disk.
+/// The LUN that a URI names, or the first one that is a disk.
 pub(super) fn find(session: &mut Session, uri: &IscsiUri) -> Result<Lun, HostError> {
     if let Some(lun) = uri.lun {
         return Ok(lun);
@@ -115,7 +118,7 @@ pub(super) fn find(session: &mut Session, uri: &IscsiUri) -> Result<Lun, HostErr
     Err(no_disk())
 }
 
-/// Asks a logical unit what it is.
+/// Identifies a logical unit.
 pub(super) fn look(session: &mut Session, lun: Lun) -> Result<IdentifiedUnit, HostError> {
     let inquiry = inquiry(session, lun)?;
     if !inquiry.is_disk() {
@@ -125,7 +128,7 @@ pub(super) fn look(session: &mut Session, lun: Lun) -> Result<IdentifiedUnit, Ho
     }
     session.settle(lun)?;
     let capacity = capacity(session, lun)?;
-    // What is not listed is not asked for: there are targets that fail then.
+    // Only listed pages are requested: some targets fail otherwise.
     let pages = page(session, lun, 0x00)?.map_or_else(Vec::new, |data| read_pages(&data));
     let mut listed = |of: u8| match pages.contains(&of) {
         true => page(session, lun, of),
@@ -153,17 +156,18 @@ pub(super) fn look(session: &mut Session, lun: Lun) -> Result<IdentifiedUnit, Ho
     })
 }
 
-/// Which opening of its medium a logical unit is, if its target says that.
+/// The opening of a logical unit's medium; `None` if the target does not report it.
 pub(super) fn ask_opening(session: &mut Session, lun: Lun) -> Result<Option<Opening>, HostError> {
     Ok(page(session, lun, 0xc0)?.and_then(|data| opening(&data)))
 }
 
+// A page of vital product data; `None` if the unit refuses it.
 fn page(session: &mut Session, lun: Lun, page: u8) -> Result<Option<Vec<u8>>, HostError> {
     let cdb = ask::inquiry(Some(page), ANSWER_BYTES);
     session.try_ask("INQUIRY of a page", lun, cdb, ANSWER_BYTES.into()).map(Result::ok)
 }
 
-/// How large it is now.
+/// The unit's current capacity, if its blocks are supported.
 pub(super) fn capacity(session: &mut Session, lun: Lun) -> Result<FoundCapacity, HostError> {
     let long = session.try_ask("READ CAPACITY(16)", lun, ask::read_capacity_long(32), 32)?;
     let found = match long {
@@ -180,7 +184,7 @@ pub(super) fn capacity(session: &mut Session, lun: Lun) -> Result<FoundCapacity,
     Err(wrong(format!("logical unit {} has {reason}", lun.number())))
 }
 
-/// Whether it can be used now (SPC-4 5.15.2).
+/// The unit's access state over this path, as an ANA state (SPC-4 5.15.2).
 pub(super) fn access_state(session: &mut Session, lun: Lun) -> Result<AnaState, HostError> {
     let operation = "ask whether the logical unit is ready";
     match session.try_ask(operation, lun, ask::TEST_UNIT_READY, 0)? {
@@ -188,11 +192,12 @@ pub(super) fn access_state(session: &mut Session, lun: Lun) -> Result<AnaState, 
             IN_TRANSITION => AnaState::Change,
             _ => AnaState::Inaccessible,
         }),
-        // One that another has reserved is there, too.
+        // A reservation conflict means that the unit is accessible, too.
         Ok(_) | Err(_) => Ok(AnaState::Optimized),
     }
 }
 
+// The mode parameters, from the caching page or all pages; `None` if neither is supported.
 fn mode(session: &mut Session, lun: Lun) -> Result<Option<FoundMode>, HostError> {
     for page in [0x08, 0x3f] {
         let allocation = u8::try_from(ANSWER_BYTES).unwrap_or(u8::MAX);
@@ -204,6 +209,7 @@ fn mode(session: &mut Session, lun: Lun) -> Result<Option<FoundMode>, HostError>
     Ok(None)
 }
 
+// Whether the unit lists WRITE SAME(16) among its operation codes.
 fn has_write_same(session: &mut Session, lun: Lun) -> Result<bool, HostError> {
     const BYTES: u32 = 64;
     let cdb = ask::report_opcode(0x93, BYTES);
@@ -212,7 +218,7 @@ fn has_write_same(session: &mut Session, lun: Lun) -> Result<bool, HostError> {
 }
 
 impl IdentifiedUnit {
-    /// How large it is, and in what blocks.
+    /// The unit's size and blocks.
     #[must_use]
     pub fn geometry(&self) -> Geometry {
         let block_shift = self.capacity.block_shift().unwrap_or(9);
@@ -226,7 +232,7 @@ impl IdentifiedUnit {
         }
     }
 
-    /// Bytes that a command may move.
+    /// Bytes that one command may transfer.
     #[must_use]
     pub fn transfer_bytes(&self) -> u32 {
         let blocks = match self.limits.transfer_blocks {
@@ -237,12 +243,13 @@ impl IdentifiedUnit {
         u32::try_from(bytes).unwrap_or(u32::MAX).min(TRANSFER_MOST)
     }
 
-    /// Whether blocks that were given back are read as zeros.
+    /// Whether deallocated blocks read as zeros.
     #[must_use]
     pub const fn reads_zeros(&self) -> bool {
         self.provisioning.reads_zeros || self.capacity.reads_zeros
     }
 
+    /// The properties that shape its commands.
     pub(super) fn shape(&self) -> Shape {
         let or_most = |blocks: u64| match blocks {
             0 => BLOCKS_MOST,
@@ -253,7 +260,7 @@ impl IdentifiedUnit {
         Shape {
             lun: self.lun,
             block_shift: self.geometry().block_shift,
-            // One that does not say may have one.
+            // A unit that does not report it may have a volatile cache.
             has_write_cache: mode.and_then(|mode| mode.has_write_cache).unwrap_or(true),
             has_forced: mode.is_some_and(|mode| mode.has_forced),
             unmap_blocks: if has_unmap { or_most(self.limits.unmap_blocks.into()) } else { 0 },
@@ -266,7 +273,7 @@ impl IdentifiedUnit {
         }
     }
 
-    /// How a disk asks it for things.
+    /// The properties that shape requests of a disk.
     pub(super) fn disk_shape(&self) -> DiskShape {
         let shape = self.shape();
         DiskShape {
@@ -279,7 +286,8 @@ impl IdentifiedUnit {
         }
     }
 
-    /// What tells it from others, as a namespace has it: one that is reached over both is one.
+    /// Its identifiers in the form of a namespace's: a medium served over both protocols has the
+    /// same.
     pub(super) fn namespace_ids(&self) -> NamespaceIds {
         let FoundIds { eui_long, eui, naa_long, naa, vendor } = &self.ids;
         let nguid = eui_long.or(*naa_long).unwrap_or_default();

@@ -4,12 +4,12 @@
 //! ```text
 //! IscsiUri ─► Session (log in, look) ─┬─► LogicalUnit ─► Queue: a session on a ring ─► Ended
 //!                                     └─► a path of crate::Disk
-//! discover: which targets there are at an address
-//! identify: what a logical unit says of itself
+//! discover: the targets at an address
+//! identify: the properties of a logical unit
 //! ```
 //!
-//! A queue is a session of its own, of one connection or several (RFC 7143 4.4.3): what NVMe/TCP
-//! has a queue for. Connections of one session share its command numbers, so all are of one thread.
+//! A queue is a session of its own, of one connection or several (RFC 7143 4.4.3), like a queue of
+//! NVMe/TCP. Connections of a session share its command numbers, so one thread has them all.
 
 mod command;
 mod config;

@@ -8,9 +8,9 @@
 //!
 //! Invariants:
 //! - A command's data and answers are on the connection it was sent on (RFC 7143 4.2.5.1).
-//! - One connection that is lost ends the session: nothing is recovered (RFC 7143 7.1.4.4). The
-//!   next login bears the same ISID, and so ends at the target what the lost session had begun.
-//! - A connection that is silent for too long is lost, after it was asked whether it is there.
+//! - A lost connection ends the session: error recovery level 0 (RFC 7143 7.1.4.4). The next login
+//!   bears the same ISID, so the target ends all tasks of the lost session.
+//! - A connection that is silent for too long is pinged, and lost without an answer.
 
 use std::collections::VecDeque;
 
@@ -33,9 +33,9 @@ use super::wire::network;
 /// A connection of the session.
 struct Link {
     pipe: Pipe,
-    /// Commands under way on it.
+    /// Commands under way on the connection.
     tasks: usize,
-    /// When the target has said something last, and whether it was asked since.
+    /// When the target was last heard, and whether it was pinged since.
     heard_ns: u64,
     is_pinged: bool,
 }
@@ -44,11 +44,11 @@ struct Link {
 struct Task<T> {
     pending: Pending<T>,
     progress: Progress,
-    /// What it asks for now, and on which connection.
+    /// The command under way, and the number of its connection.
     asked: Asked,
     link: u16,
     tries: u8,
-    /// When it was asked first, as far as the queue was told of time.
+    /// When the request was submitted, by the queue's last known time.
     began_ns: u64,
 }
 
@@ -57,22 +57,23 @@ pub(crate) struct SessionQueue<T> {
     initiator: Initiator,
     links: Vec<Link>,
     shape: Shape,
-    /// By place of the command, which is the lower half of its tag.
+    /// Commands under way, by the lower half of their tags.
     tasks: Vec<Option<Task<T>>>,
-    /// What the target does not take yet.
+    /// Commands that wait for the target's command window.
     waiting: VecDeque<Task<T>>,
     ping_after_ns: u64,
     ping_timeout_ns: u64,
     command_timeout_ns: u64,
-    /// When it was told of time last, and is to look next at what takes long.
+    /// The last known time, and when command time-outs are checked next.
     now_ns: u64,
     look_ns: u64,
     is_lost: bool,
 }
 
-/// Times that something is asked again because something else has happened meanwhile.
+/// How often a command is repeated after unit attentions or a full task set.
 const TRIES: u8 = 10;
 
+/// The place of a command in `SessionQueue::tasks`.
 const fn place(tag: Tag) -> usize {
     (tag.0 & 0xffff) as usize
 }
@@ -114,7 +115,7 @@ impl<T: Send> SessionQueue<T> {
         Ok(queue)
     }
 
-    // Asks for what comes next, now or when there is room; its end, if that is nothing.
+    // Sends the next command of a request, or queues it. Returns the request's end if none follows.
     fn go_on(&mut self, mut task: Task<T>) -> Option<Ended<T>> {
         match self.shape.next(&task.pending.request, task.progress) {
             Next::Nothing => Some(task.pending.end(Ok(()))),
@@ -131,6 +132,7 @@ impl<T: Send> SessionQueue<T> {
         }
     }
 
+    // Sends a command on the connection with the fewest.
     fn send(&mut self, mut task: Task<T>) {
         let least = (0..).zip(&self.links).min_by_key(|(_, link)| link.tasks);
         let number: u16 = least.map_or(0, |(number, _)| number);
@@ -157,7 +159,7 @@ impl<T: Send> SessionQueue<T> {
         self.tasks[place] = Some(task);
     }
 
-    // Asks for what has waited, as far as the target takes it.
+    // Sends waiting commands as far as the command window allows.
     fn pump(&mut self) {
         while self.initiator.can_submit()
             && let Some(task) = self.waiting.pop_front()
@@ -166,6 +168,7 @@ impl<T: Send> SessionQueue<T> {
         }
     }
 
+    // Decodes received bytes of a connection.
     fn read(&mut self, number: u16, mut rest: &[u8], ended: &mut Vec<Ended<T>>) {
         let index = usize::from(number);
         while !self.is_lost {
@@ -179,6 +182,7 @@ impl<T: Send> SessionQueue<T> {
         self.pump();
     }
 
+    // Acts on an answer of the target.
     fn hear(&mut self, number: u16, answer: Answer<'_>, ended: &mut Vec<Ended<T>>) {
         match answer {
             Answer::Data(tag, offset, bytes) => {
@@ -195,7 +199,7 @@ impl<T: Send> SessionQueue<T> {
                 }
             }
             Answer::Ended(over) => ended.extend(self.end(&over)),
-            // 1 to 3: it wants the session to end, or ends a connection (RFC 7143 11.9.1).
+            // Events 1 to 3: the target requests a logout or drops connections (RFC 7143 11.9.1).
             Answer::Event(AsyncMessage { event: 1..=3, .. })
             | Answer::LoggedOut { .. }
             | Answer::Rejected { .. } => self.lose_all(ended),
@@ -203,11 +207,11 @@ impl<T: Send> SessionQueue<T> {
         }
     }
 
-    // A command has ended; its request, if that was all.
+    // Takes an ended command and continues its request. Returns the request's end if it is over.
     fn end(&mut self, over: &Over) -> Option<Ended<T>> {
         let mut task = self.tasks.get_mut(place(over.tag)).and_then(Option::take)?;
         self.links[usize::from(task.link)].tasks -= 1;
-        // What gives room back moves none: there are targets that count its parameters as unused.
+        // UNMAP has no data residual: some targets count its parameter list as not transferred.
         let is_hint = task.pending.request.operation == Operation::Discard;
         let has_data = task.asked.load != Load::None && !is_hint;
         match Fate::of(over, has_data) {
@@ -228,6 +232,7 @@ impl<T: Send> SessionQueue<T> {
         }
     }
 
+    // Ends the session and all requests as lost.
     fn lose_all(&mut self, ended: &mut Vec<Ended<T>>) {
         if self.is_lost {
             return;
@@ -243,6 +248,7 @@ impl<T: Send> SessionQueue<T> {
 }
 
 impl<T> Task<T> {
+    // A part of the command's data to send.
     fn data(&self, offset: u32, length: u32) -> Option<&[u8]> {
         match &self.asked.load {
             Load::These(bytes) => bytes.get(offset as usize..offset as usize + length as usize),
@@ -312,7 +318,7 @@ impl<T: Send> Queue<T> for SessionQueue<T> {
         if now_ns >= self.look_ns {
             self.look_ns = now_ns + self.command_timeout_ns / 4;
             let mut tasks = self.tasks.iter().flatten().chain(&self.waiting);
-            // There is no way to end a command that is sure to be heard: the session ends.
+            // No abort of a command is sure to arrive, so the session ends.
             if tasks.any(|task| now_ns - task.began_ns >= self.command_timeout_ns) {
                 return self.lose_all(ended);
             }
@@ -344,7 +350,7 @@ impl<T: Send> Queue<T> for SessionQueue<T> {
 }
 
 impl<T> SessionQueue<T> {
-    // When its target is to be asked whether it is there, or is gone.
+    // When a connection is to be pinged, or lost if it was.
     const fn deadline_of(&self, link: &Link) -> u64 {
         let asked = if link.is_pinged { self.ping_timeout_ns } else { 0 };
         link.heard_ns.saturating_add(self.ping_after_ns).saturating_add(asked)

@@ -1,4 +1,4 @@
-//! A session in which one thing is asked at a time, until it becomes a queue.
+//! A session with one blocking command at a time, until it becomes a queue.
 
 use std::io::ErrorKind;
 
@@ -21,24 +21,24 @@ use super::wire::{Deadline, Wire, protocol};
 /// See the module's description.
 pub(super) struct Session {
     pub(super) initiator: Initiator,
-    /// By number in the session.
+    /// The connections, by number in the session.
     pub(super) wires: Vec<Wire>,
-    /// Identifier at the target.
+    /// The session's TSIH.
     tsih: u16,
     timeout: Duration,
-    /// Something has happened to a logical unit that was asked (SAM-5 5.14).
+    /// Whether a unit attention was reported (SAM-5 5.14).
     has_news: bool,
 }
 
-/// Times that something is asked again because something else has happened meanwhile, or because it
-/// cannot be done now; and the pause before the latter.
+/// How often a command is repeated after a unit attention or while the unit is busy or not ready;
+/// and the pause before the latter.
 const TRIES: u8 = 10;
 const PAUSE: Duration = Duration::from_ms(100);
-/// Commands of a session that finds targets.
+/// Commands at a time of a discovery session.
 const FEW: u16 = 1;
 
 impl Session {
-    /// Logs in with as many connections as the URI says, for `depth` commands at a time.
+    /// Logs in with the URI's number of connections, for `depth` commands at a time.
     pub(super) fn begin(
         world: &dyn World,
         uri: &IscsiUri,
@@ -54,12 +54,13 @@ impl Session {
         Ok(session)
     }
 
-    /// Logs in to find targets.
+    /// Logs in to a discovery session.
     pub(super) fn discover(uri: &IscsiUri, config: &InitiatorConfig) -> Result<Self, HostError> {
         let entry = config.entry(uri, SessionNumber(0), true)?;
         Self::enter(&Machine, uri, config, entry, FEW)
     }
 
+    // Logs in with the first connection.
     fn enter(
         world: &dyn World,
         uri: &IscsiUri,
@@ -81,7 +82,7 @@ impl Session {
         Ok(Self { initiator, wires: vec![wire], tsih, timeout, has_news: false })
     }
 
-    // One connection more (RFC 7143 6.3.1).
+    // Adds a connection to the session (RFC 7143 6.3.1).
     fn join(
         &mut self,
         world: &dyn World,
@@ -95,7 +96,7 @@ impl Session {
         let deadline = Deadline::after(world.now_ns(), config.login_timeout);
         let mut wire = Wire::connect(world, &uri.address, deadline)?;
         let entered = wire.enter(entry, deadline)?;
-        // Targets that know of one connection only are known to take it for a session's first.
+        // Some targets with one connection per session take the login for a new session.
         if entered.tsih != tsih {
             let reason = "it has begun another session in place of one connection more".to_owned();
             return Err(HostError::Protocol { operation: "log in to the target", reason });
@@ -105,7 +106,7 @@ impl Session {
         Ok(())
     }
 
-    /// Waits so long for answers from now on.
+    /// Sets how long to wait for answers.
     pub(super) const fn be_patient(&mut self, timeout: Duration) {
         self.timeout = timeout;
     }
@@ -115,13 +116,13 @@ impl Session {
         &self.wires[0].stream
     }
 
-    /// Whether something has happened since this was asked last.
+    /// Whether a unit attention was reported since the last call.
     pub(super) const fn take_news(&mut self) -> bool {
         std::mem::replace(&mut self.has_news, false)
     }
 
-    /// Takes what has come, without waiting, when nothing is asked; there is something to read if
-    /// `is_readable`.
+    /// Decodes answers that have come while no command is under way, without waiting. It reads from
+    /// the connection only if that `is_readable`.
     pub(super) fn listen(&mut self, is_readable: bool) -> Result<(), HostError> {
         let operation = "listen to the target";
         while self.next(operation, &mut |_| {})? {}
@@ -133,7 +134,7 @@ impl Session {
         Ok(())
     }
 
-    // Takes the next thing that the target has said on the first connection; whether there was one.
+    // Decodes the next answer on the first connection. Returns whether there was one.
     fn next(
         &mut self,
         operation: &'static str,
@@ -144,7 +145,7 @@ impl Session {
         let mut rest = wire.unread();
         let answer = self.initiator.receive(0, &mut rest, &mut out);
         let answer = answer.map_err(|fatal| protocol(operation, fatal))?;
-        // 1 to 3: it wants the session to end, or ends a connection (RFC 7143 11.9.1).
+        // Events 1 to 3: the target requests a logout or drops connections (RFC 7143 11.9.1).
         let is_over = matches!(
             answer,
             Some(
@@ -167,7 +168,7 @@ impl Session {
         Ok(was_heard)
     }
 
-    // Takes the next thing that the target says there.
+    // Decodes an answer, or reads more bytes if none is complete.
     fn hear(
         &mut self,
         operation: &'static str,
@@ -180,7 +181,7 @@ impl Session {
         Ok(())
     }
 
-    // Asks once.
+    // Executes a command once. Returns how it ended, and its data.
     fn ask_once(
         &mut self,
         operation: &'static str,
@@ -205,7 +206,7 @@ impl Session {
             self.hear(operation, deadline, &mut |answer| match answer {
                 Answer::Data(of, offset, bytes) if of == tag => {
                     let from = offset as usize;
-                    // The protocol lets no more come than was asked for.
+                    // The initiator has checked that no more comes than was requested.
                     data[from..from + bytes.len()].copy_from_slice(bytes);
                 }
                 Answer::Ended(ended) if ended.tag == tag => over = Some(ended),
@@ -221,7 +222,7 @@ impl Session {
         Ok((ended, data))
     }
 
-    // Takes what the target says for a while.
+    // Waits for `PAUSE`, and decodes answers meanwhile.
     fn pause(&mut self, operation: &'static str) -> Result<(), HostError> {
         let deadline = self.wires[0].deadline(PAUSE);
         loop {
@@ -234,8 +235,8 @@ impl Session {
         }
     }
 
-    /// Asks for something; its data, or what the logical unit has against it. Whatever else has
-    /// happened to that is of no interest.
+    /// Executes a command, again after unit attentions. Returns its data, or the sense with which
+    /// the logical unit refuses it.
     pub(super) fn try_ask(
         &mut self,
         operation: &'static str,
@@ -267,7 +268,7 @@ impl Session {
         Err(HostError::Protocol { operation, reason })
     }
 
-    /// The same, where nothing can be had against it.
+    /// As [`Self::try_ask`]; a refusal is an error.
     pub(super) fn ask(
         &mut self,
         operation: &'static str,
@@ -286,13 +287,12 @@ impl Session {
         })
     }
 
-    /// Takes note of everything that has happened before (SAM-5 5.14), so that no later request is
-    /// told of it in its place.
+    /// Clears pending unit attentions (SAM-5 5.14), so that no later command gets them.
     pub(super) fn settle(&mut self, lun: Lun) -> Result<(), HostError> {
         self.ask("ask whether the logical unit is ready", lun, TEST_UNIT_READY, 0).map(|_| ())
     }
 
-    /// The targets there are.
+    /// SendTargets: the targets that the initiator may see.
     pub(super) fn targets(&mut self) -> Result<Vec<TargetRecord>, HostError> {
         let operation = "ask for targets";
         let deadline = self.wires[0].deadline(self.timeout);
@@ -310,13 +310,13 @@ impl Session {
         Ok(found.unwrap_or_default())
     }
 
-    /// Says good-bye, and waits until that was heard.
+    /// Logs out, and waits for the answer.
     pub(super) fn log_out(mut self) {
         let mut out = Vec::new();
         self.initiator.logout(0, &mut out);
         let deadline = self.wires[0].deadline(self.timeout);
         if self.wires[0].send(&out, "log out").is_ok() {
-            // Until the end of the session, which is an error to those who wait for anything else.
+            // The end of the session is an error of `hear`.
             while self.hear("log out", deadline, &mut |_| {}).is_ok() {}
         }
     }

@@ -1,4 +1,4 @@
-//! A logical unit to be loaded: found once, and reached by as many sessions as there are threads.
+//! A logical unit as a benchmark uses it: identified once, and a session for each thread.
 
 use crate::HostError;
 use crate::reach::{Queue, Reached};
@@ -22,7 +22,7 @@ impl LogicalUnit {
     /// Finds the logical unit that a URI names.
     ///
     /// # Errors
-    /// When there is no way to it, it is not there, or it is no disk.
+    /// When it cannot be reached, does not exist, or is no disk.
     pub fn connect(uri: &IscsiUri, config: &InitiatorConfig) -> Result<Self, HostError> {
         let mut session = Session::begin(&Machine, uri, config, SessionNumber(0), 1)?;
         let lun = find(&mut session, uri)?;
@@ -31,20 +31,20 @@ impl LogicalUnit {
         Ok(Self { uri: uri.clone(), config: config.clone(), found })
     }
 
-    /// How large it is.
+    /// The unit's size and blocks.
     #[must_use]
     pub fn geometry(&self) -> Geometry {
         self.found.geometry()
     }
 
-    /// Bytes that a command may move.
+    /// Bytes that one command may transfer.
     #[must_use]
     pub fn transfer_bytes(&self) -> u32 {
         self.found.transfer_bytes()
     }
 
-    /// Logs in for `depth` commands at a time. A session that had the same number before is over
-    /// then, and so is everything that was asked in it (RFC 7143 6.3.5).
+    /// Logs in for `depth` commands at a time. This ends an earlier session with the same number,
+    /// and all its tasks (RFC 7143 6.3.5).
     pub fn queue<T: Send>(
         &self,
         number: u16,
@@ -54,7 +54,7 @@ impl LogicalUnit {
         let mut session =
             Session::begin(&Machine, &self.uri, &self.config, SessionNumber(number), depth)?;
         session.settle(self.found.lun)?;
-        // What did not say it before does not now.
+        // A target that did not report it before does not now.
         let opening = match self.found.opening {
             Some(_) => ask_opening(&mut session, self.found.lun)?,
             None => None,
@@ -63,6 +63,7 @@ impl LogicalUnit {
         Ok(Reached { queue, generation: 0, opening })
     }
 
+    // Makes a session a queue.
     fn open<T: Send>(&self, session: Session, token: u64) -> Result<SessionQueue<T>, HostError> {
         SessionQueue::new(session, self.found.shape(), &self.config, token)
     }

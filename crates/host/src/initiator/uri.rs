@@ -8,20 +8,20 @@ use scsi::iscsi::NAME_BYTES_MAX;
 
 use crate::address_of;
 
-/// Where a logical unit is, and how to get there.
+/// The address of a logical unit, and how to connect to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IscsiUri {
-    /// Who asks, where that has to be proved (CHAP_N).
+    /// User name of the initiator (CHAP_N); `None` without authentication.
     pub user: Option<String>,
     /// Name or address and port, as the resolver takes it.
     pub address: String,
     /// TargetName.
     pub target: String,
-    /// Its number; the first disk there is if `None`.
+    /// Its LUN; `None` for the first disk.
     pub lun: Option<Lun>,
     /// Connections of each session.
     pub connections: u16,
-    /// Who the target says it is, where that has to be proved, too.
+    /// User name of the target, if it has to authenticate, too.
     pub target_user: Option<String>,
 }
 
@@ -34,7 +34,7 @@ pub struct IscsiUriError {
 }
 
 const SCHEME: &str = "iscsi://";
-/// RFC 7143 4.2.7.4.
+/// The default port (RFC 7143 4.2.7.4).
 const PORT: u16 = 3260;
 /// Types of names (RFC 7143 4.2.7.2).
 const TYPES: [&str; 3] = ["iqn.", "eui.", "naa."];
@@ -43,7 +43,7 @@ impl IscsiUri {
     /// Connections of a session at most.
     pub const CONNECTIONS_MAX: u16 = 16;
 
-    /// An address with a port, where targets can be asked for.
+    /// A URI for discovery at an address with a port.
     #[must_use]
     pub const fn portal(user: Option<String>, address: String) -> Self {
         Self { user, address, target: String::new(), lun: None, connections: 1, target_user: None }

@@ -1,4 +1,4 @@
-//! A connection on which an answer is waited for.
+//! A blocking iSCSI connection.
 
 use std::io::ErrorKind;
 use std::time::Duration as StdDuration;
@@ -20,10 +20,12 @@ pub(super) struct Wire {
 const INPUT_BYTES: usize = 64 << 10;
 const LOG_IN: &str = "log in to the target";
 
+/// Makes a network error of an operation.
 pub(super) fn network(operation: &'static str) -> impl Fn(std::io::Error) -> HostError {
     move |source| HostError::Network { operation, source }
 }
 
+/// Makes a login or protocol error of an operation.
 pub(super) fn protocol(operation: &'static str, fatal: Fatal) -> HostError {
     match fatal {
         Fatal::Login(status) => HostError::Login { status },
@@ -34,15 +36,17 @@ pub(super) fn protocol(operation: &'static str, fatal: Fatal) -> HostError {
     }
 }
 
-/// Until when something may take.
+/// When an operation times out, by the world's clock.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Deadline(u64);
 
 impl Deadline {
+    /// `time` after `now_ns`.
     pub(super) const fn after(now_ns: u64, time: Duration) -> Self {
         Self(now_ns.saturating_add(time.as_ns()))
     }
 
+    // The time left; a time-out error if none is.
     fn left(self, now_ns: u64) -> std::io::Result<StdDuration> {
         match self.0.saturating_sub(now_ns) {
             0 => Err(ErrorKind::TimedOut.into()),
@@ -52,6 +56,7 @@ impl Deadline {
 }
 
 impl Wire {
+    /// Connects to an address.
     pub(super) fn connect(
         world: &dyn World,
         address: &str,
@@ -63,12 +68,12 @@ impl Wire {
         Ok(Self { stream, input: vec![0; INPUT_BYTES], unread: [0, 0] })
     }
 
-    /// So long from now on.
+    /// The deadline `time` from now.
     pub(super) fn deadline(&self, time: Duration) -> Deadline {
         Deadline::after(self.stream.now_ns(), time)
     }
 
-    /// Logs in.
+    /// Logs the connection in.
     pub(super) fn enter(
         &mut self,
         config: EntryConfig,
@@ -92,21 +97,22 @@ impl Wire {
         }
     }
 
+    /// Writes all bytes to the connection.
     pub(super) fn send(&mut self, bytes: &[u8], operation: &'static str) -> Result<(), HostError> {
         self.stream.write_all(bytes).map_err(network(operation))
     }
 
-    /// What has come and was not taken.
+    /// Received bytes that have not been decoded.
     pub(super) fn unread(&self) -> &[u8] {
         &self.input[self.unread[0]..self.unread[1]]
     }
 
-    /// All of that but the last `left` bytes was taken.
+    /// Marks all unread bytes but the last `left` as decoded.
     pub(super) const fn keep(&mut self, left: usize) {
         self.unread[0] = self.unread[1] - left;
     }
 
-    /// Waits for bytes, once everything has been taken that came before.
+    /// Reads more bytes, waiting until `deadline`; all earlier bytes have been decoded.
     pub(super) fn fill(
         &mut self,
         operation: &'static str,
@@ -116,7 +122,7 @@ impl Wire {
         let left = deadline.left(self.stream.now_ns()).map_err(&failed)?;
         self.stream.wait_to_read(Some(left)).map_err(&failed)?;
         let count = self.stream.read(&mut self.input).map_err(|error| match error.kind() {
-            // What a time-out of a socket is called.
+            // A socket reports a time-out as WouldBlock.
             ErrorKind::WouldBlock => failed(ErrorKind::TimedOut.into()),
             _ => failed(error),
         })?;
