@@ -1,30 +1,30 @@
-//! What an initiator is told before anything else (SAM-5 5.14).
+//! Unit attentions: events that an initiator learns with its next command (SAM-5 5.14).
 
 use super::sense::{Sense, SenseKey};
 
-/// Something that has happened to a logical unit; the first are told first.
+/// A unit attention condition; the first of this list is reported first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Attention {
-    /// It is new to this initiator.
+    /// The logical unit is new to this initiator.
     PowerOn,
-    /// It was reset.
+    /// The logical unit was reset.
     Reset,
     /// Another initiator has ended commands of this one.
     CommandsCleared,
-    /// What can be set was set.
+    /// Mode parameters were changed.
     ModeChanged,
-    /// Another initiator has taken or cleared the reservation.
+    /// Another initiator has preempted or cleared the reservation.
     ReservationsPreempted,
-    /// Another initiator has given the reservation up.
+    /// Another initiator has released the reservation.
     ReservationsReleased,
-    /// Another initiator has taken this one's registration away.
+    /// Another initiator has preempted this one's registration.
     RegistrationsPreempted,
-    /// It is reached otherwise through some ports.
+    /// The access state of some ports has changed.
     PortStatesChanged,
-    /// It has another size.
+    /// The logical unit has another size.
     CapacityChanged,
-    /// There are other logical units.
+    /// Logical units were added or removed.
     LunsChanged,
 }
 
@@ -42,7 +42,7 @@ impl Attention {
         Self::LunsChanged,
     ];
 
-    /// What it is told as.
+    /// The sense data that reports the condition.
     #[must_use]
     pub const fn sense(self) -> Sense {
         let code = match self {
@@ -61,33 +61,33 @@ impl Attention {
     }
 }
 
-/// Those that wait for one initiator; each once.
+/// The pending unit attentions of one initiator, each at most once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Attentions(u16);
 
 impl Attentions {
-    /// One more.
+    /// Adds a unit attention.
     pub fn raise(&mut self, attention: Attention) {
-        // A reset is news enough (SAM-5 5.14.1).
+        // A reset replaces all earlier conditions (SAM-5 5.14.1).
         if attention <= Attention::Reset {
             self.0 = 0;
         }
         self.0 |= 1 << attention as u8;
     }
 
-    /// The next, which is told only once.
+    /// Takes the next unit attention, to report it.
     pub fn take(&mut self) -> Option<Attention> {
         let next = Attention::ALL.into_iter().find(|one| self.0 >> *one as u8 & 1 == 1)?;
         self.0 &= !(1 << next as u8);
         Some(next)
     }
 
-    /// This one need not be told.
+    /// Removes a unit attention.
     pub fn clear(&mut self, attention: Attention) {
         self.0 &= !(1 << attention as u8);
     }
 
-    /// Whether there are none.
+    /// Whether none is pending.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0

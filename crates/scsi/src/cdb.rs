@@ -1,4 +1,4 @@
-//! Command descriptor blocks read once into what they ask for (SPC-4 6; SBC-3 5).
+//! Decodes command descriptor blocks (SPC-4 6; SBC-3 5).
 
 use wire::Place as _;
 
@@ -8,43 +8,44 @@ use super::log::LogAsked;
 use super::opcodes::{self, ReportedCodes};
 use super::sense::Sense;
 
-/// Blocks that a command is about.
+/// The blocks of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
-    /// The first.
+    /// The first block.
     pub first: u64,
-    /// How many; 0 is none, except where a command says otherwise.
+    /// How many blocks; 0 means none, except where a command says otherwise.
     pub count: u32,
-    /// FUA: what is written is on the medium when the command has ended, and what is read is
-    /// what is there.
+    /// FUA: written data is on the medium when the command has ended, and read data comes from the
+    /// medium.
     pub forced: bool,
 }
 
-/// What a verification compares with (SBC-3 5.30: BYTCHK).
+/// What a verification compares the medium with (SBC-3 5.30: BYTCHK).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Check {
-    /// Nothing: that it can be read.
+    /// Nothing: it checks that blocks can be read.
     Readable,
-    /// Data that comes with the command.
+    /// The command's data.
     Data,
-    /// One block that comes with the command, with each block.
+    /// The command's data, one block, with each block.
     Block,
 }
 
-/// Which values of a mode page are meant (SPC-4 6.11.1).
+/// Which values of a mode page a command requests (SPC-4 6.11.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageControl {
-    /// Those in force.
+    /// The current values.
     Current,
-    /// Ones where they can be changed.
+    /// A mask of changeable bits.
     Changeable,
-    /// Those after a reset.
+    /// The values after a reset.
     Default,
-    /// Those that are kept.
+    /// The stored values.
     Saved,
 }
 
-/// What is asked for. Lengths are bytes: of parameters to come, or that there is room for.
+/// A decoded command. `length` is the bytes of its parameter list, `allocation` the bytes that the
+/// initiator has room for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "fields are named as the standard names them")]
 pub enum Command {
@@ -121,7 +122,7 @@ impl Command {
     /// Reads a command; bytes behind a shorter one are ignored.
     ///
     /// # Errors
-    /// What its sender is told: there is no such command, or a field is wrong.
+    /// The sense to report: an unknown command, or an invalid field.
     pub fn read(cdb: &[u8; 16], unit: &UnitData) -> Result<Self, Sense> {
         let opcode = opcodes::find(cdb, unit)?;
         if let Some(action) = opcode.action {
@@ -134,7 +135,7 @@ impl Command {
     }
 }
 
-// SPC-4 6, and READ CAPACITY(10).
+// Decodes commands of SPC-4 6, and READ CAPACITY(10).
 fn primary(cdb: &[u8; 16]) -> Result<Command, Sense> {
     use layout::{log_sense, mode_select, mode_sense, report, request_sense, start_stop};
     Ok(match layout::OPERATION_CODE.get(cdb) {
@@ -176,7 +177,7 @@ fn primary(cdb: &[u8; 16]) -> Result<Command, Sense> {
         0x1d => Command::SendDiagnostic,
         0x25 => Command::ReadCapacity,
         0x4d => {
-            // What has been counted, for there are no thresholds (SPC-4 6.8).
+            // Only cumulative values: there are no thresholds (SPC-4 6.8).
             if log_sense::PC.get(cdb) != 1 {
                 return Err(Sense::wrong(log_sense::PC));
             }
@@ -194,6 +195,7 @@ fn primary(cdb: &[u8; 16]) -> Result<Command, Sense> {
     })
 }
 
+// Decodes INQUIRY.
 fn inquiry(cdb: &[u8; 16]) -> Result<Command, Sense> {
     use layout::inquiry::{ALLOCATION_LENGTH, EVPD, PAGE_CODE};
     let (is_page, page) = (EVPD.get(cdb), PAGE_CODE.get(cdb));
@@ -205,6 +207,7 @@ fn inquiry(cdb: &[u8; 16]) -> Result<Command, Sense> {
     Ok(Command::Inquiry { page: is_page.then_some(page), allocation })
 }
 
+// Decodes commands with a service action.
 fn with_action(cdb: &[u8; 16], action: u8) -> Result<Command, Sense> {
     use layout::{capacity, report, reserve};
     Ok(match (layout::OPERATION_CODE.get(cdb), action) {
@@ -263,7 +266,8 @@ fn with_action(cdb: &[u8; 16], action: u8) -> Result<Command, Sense> {
     })
 }
 
-// SBC-3 5: where and how much is at the same place in commands of the same length.
+// Decodes block commands (SBC-3 5): commands of the same length have the same layout of LBA and
+// length.
 fn block(cdb: &[u8; 16], length: usize) -> Result<Command, Sense> {
     use layout::blocks::*;
     let (first, count) = match length {
@@ -299,13 +303,13 @@ fn block(cdb: &[u8; 16], length: usize) -> Result<Command, Sense> {
     })
 }
 
-// SBC-3 5.30, table "BYTCHK".
+// Decodes BYTCHK (SBC-3 5.30, table "BYTCHK").
 fn check(cdb: &[u8; 16]) -> Result<Check, Sense> {
     use layout::blocks::BYTCHK;
     match (BYTCHK.get(cdb), layout::OPERATION_CODE.get(cdb)) {
         (0, _) => Ok(Check::Readable),
         (1, _) => Ok(Check::Data),
-        // Of VERIFY only.
+        // Valid in VERIFY only.
         (3, 0x2f | 0xaf | 0x8f) => Ok(Check::Block),
         _ => Err(Sense::wrong(BYTCHK)),
     }

@@ -1,4 +1,4 @@
-//! What a command needs: that no reservation bars it, and that a port lets it through.
+//! Whether reservations and the port's access state allow a command.
 
 use reservations::Access;
 
@@ -6,8 +6,8 @@ use super::cdb::Command;
 use super::ports::PortState;
 use super::sense::Sense;
 
-/// What others than the holder of a reservation may not do (SPC-4 5.13.1, SBC-3 4.18); `None` if
-/// anybody may.
+/// The access that reservations check for a command (SPC-4 5.13.1, SBC-3 4.18); `None` if they
+/// never bar it.
 pub(super) const fn access(command: &Command) -> Option<Access> {
     match command {
         Command::TestUnitReady
@@ -43,14 +43,13 @@ pub(super) const fn access(command: &Command) -> Option<Access> {
     }
 }
 
-/// Whether a command is carried out that has come through a port in this state.
+/// Checks that a port in this state lets a command through.
 ///
-/// Who asks what there is, and through which ports, is answered always; in standby others may be
-/// (SPC-4 5.15.2.4), and are if they read and write nothing: so a path is known for what it will
-/// be.
+/// Commands that report units and ports always pass; in standby further ones that access no blocks
+/// do (SPC-4 5.15.2.4), so that an initiator can prepare the path.
 ///
 /// # Errors
-/// What it ends with.
+/// The sense with which the command ends.
 pub(super) const fn reaches(state: PortState, command: &Command) -> Result<(), Sense> {
     match command {
         Command::Inquiry { .. }

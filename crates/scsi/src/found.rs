@@ -1,5 +1,5 @@
-//! What a logical unit says of itself, as an initiator reads it (SPC-4 6.6, 6.11, 7.8; SBC-3 5.15,
-//! 5.16, 6.5, 6.6): anything may be in there, and any of it may be missing.
+//! Decodes a logical unit's description for an initiator (SPC-4 6.6, 6.11, 7.8; SBC-3 5.15, 5.16,
+//! 6.5, 6.6). The data is not trusted: anything may be invalid or missing.
 
 use wire::{Opening, Place as _, read_opening};
 
@@ -17,7 +17,7 @@ pub struct FoundInquiry {
     pub kind: u8,
     /// VERSION: 5 for SPC-3, 6 for SPC-4.
     pub version: u8,
-    /// T10 VENDOR IDENTIFICATION. What is no printable text has been replaced here and below.
+    /// T10 VENDOR IDENTIFICATION. Non-printable characters are replaced here and below.
     pub vendor: String,
     /// PRODUCT IDENTIFICATION.
     pub product: String,
@@ -28,54 +28,54 @@ pub struct FoundInquiry {
 /// READ CAPACITY (SBC-3 5.15, 5.16).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FoundCapacity {
-    /// Blocks there are.
+    /// Number of blocks.
     pub block_count: u64,
-    /// Bytes of each.
+    /// Bytes of a block.
     pub block_bytes: u32,
-    /// So many blocks, as a power of two, are one of the medium's.
+    /// Logical blocks of a physical block, as a power of two.
     pub physical_exponent: u8,
-    /// LBPME: blocks can be given back.
+    /// LBPME: blocks can be deallocated.
     pub is_thin: bool,
-    /// LBPRZ: blocks that were given back are zeros.
+    /// LBPRZ: deallocated blocks read as zeros.
     pub reads_zeros: bool,
-    /// PROT_EN: there is more to a block than its bytes.
+    /// PROT_EN: blocks have protection information.
     pub is_protected: bool,
 }
 
-/// Block limits (VPD page B0h; SBC-3 6.6.4); 0 where nothing is said.
+/// Block limits (VPD page B0h; SBC-3 6.6.4); 0 where the unit reports none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FoundLimits {
-    /// Blocks that are read or written at once.
+    /// Blocks of a read or write at most.
     pub transfer_blocks: u32,
-    /// The same without being slower than in smaller parts.
+    /// Blocks of a read or write that is not slower than smaller ones.
     pub optimal_blocks: u32,
-    /// Given back by one command.
+    /// Blocks of an UNMAP at most.
     pub unmap_blocks: u32,
-    /// Ranges of one command.
+    /// Ranges of an UNMAP at most.
     pub unmap_ranges: u32,
-    /// Written by one WRITE SAME.
+    /// Blocks of a WRITE SAME at most.
     pub write_same_blocks: u64,
-    /// Compared and written.
+    /// Blocks of a COMPARE AND WRITE at most.
     pub compare_blocks: u8,
 }
 
 /// Logical block provisioning (VPD page B2h; SBC-3 6.6.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FoundProvisioning {
-    /// LBPU: UNMAP gives blocks back.
+    /// LBPU: UNMAP deallocates blocks.
     pub has_unmap: bool,
-    /// LBPWS: WRITE SAME(16) does.
+    /// LBPWS: WRITE SAME(16) can deallocate blocks.
     pub has_write_same: bool,
-    /// LBPRZ: they are zeros then.
+    /// LBPRZ: deallocated blocks read as zeros.
     pub reads_zeros: bool,
     /// PROVISIONING TYPE: 1 for resource, 2 for thin.
     pub kind: u8,
 }
 
-/// What tells a logical unit from others (VPD page 83h; SPC-4 7.8.6); the first of each kind.
+/// Identifiers of a logical unit (VPD page 83h; SPC-4 7.8.6); the first of each kind.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FoundIds {
-    /// EUI-64 based, of 16 bytes: as an NVMe namespace's NGUID.
+    /// EUI-64 based, of 16 bytes, like an NVMe namespace's NGUID.
     pub eui_long: Option<[u8; 16]>,
     /// EUI-64.
     pub eui: Option<[u8; 8]>,
@@ -87,20 +87,20 @@ pub struct FoundIds {
     pub vendor: Option<String>,
 }
 
-/// What MODE SENSE(6) says of a disk (SBC-3 6.5.1, 6.5.5).
+/// A disk's mode parameters, from MODE SENSE(6) (SBC-3 6.5.1, 6.5.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FoundMode {
-    /// WP.
+    /// WP: the medium is write-protected.
     pub is_write_protected: bool,
     /// DPOFUA: writes can be forced to the medium.
     pub has_forced: bool,
-    /// WCE of the caching page: what is written is on the medium only when it was flushed or
-    /// forced; `None` if that page is not there.
+    /// WCE of the caching page: writes are on the medium only after a flush or with FUA; `None`
+    /// without that page.
     pub has_write_cache: Option<bool>,
 }
 
 impl FoundInquiry {
-    /// Reads it; `None` if it is too short.
+    /// Decodes standard INQUIRY data; `None` if it is too short.
     #[must_use]
     pub fn read(data: &[u8]) -> Option<Self> {
         use standard::*;
@@ -115,7 +115,7 @@ impl FoundInquiry {
         })
     }
 
-    /// Whether it is a disk.
+    /// Whether the logical unit exists and is a disk.
     #[must_use]
     pub const fn is_disk(&self) -> bool {
         self.qualifier == 0 && self.kind == 0
@@ -123,7 +123,7 @@ impl FoundInquiry {
 }
 
 impl FoundCapacity {
-    /// Reads what READ CAPACITY(16) has brought; `None` if it cannot be.
+    /// Decodes data of READ CAPACITY(16); `None` if it is invalid.
     #[must_use]
     pub fn read_long(data: &[u8]) -> Option<Self> {
         use capacity_long::*;
@@ -138,8 +138,8 @@ impl FoundCapacity {
         })
     }
 
-    /// Reads what READ CAPACITY(10) has brought; `None` if it cannot be, or says that there is more
-    /// than it can say.
+    /// Decodes data of READ CAPACITY(10); `None` if it is invalid or the disk has more than 2^32
+    /// blocks.
     #[must_use]
     pub fn read(data: &[u8]) -> Option<Self> {
         let data: &[u8; capacity::BYTES] = data.first_chunk()?;
@@ -154,7 +154,7 @@ impl FoundCapacity {
         })
     }
 
-    /// A block has two to the power of this many bytes; `None` if it has another number.
+    /// The size of a block as a power of two; `None` if it is none.
     #[must_use]
     pub fn block_shift(&self) -> Option<u8> {
         let is_power = self.block_bytes.is_power_of_two();
@@ -162,7 +162,8 @@ impl FoundCapacity {
     }
 }
 
-// As much of a page of vital product data as there is (SPC-4 7.8.2), and its body.
+// A page of vital product data as far as present (SPC-4 7.8.2), and its body; `None` if it is
+// another page.
 fn page_of(data: &[u8], code: u8) -> Option<(&[u8], &[u8])> {
     let (header, rest) = data.split_at_checked(page::HEADER_BYTES)?;
     let length = usize::from(page::PAGE_LENGTH.get(header)).min(rest.len());
@@ -170,29 +171,30 @@ fn page_of(data: &[u8], code: u8) -> Option<(&[u8], &[u8])> {
     (page::PAGE_CODE.get(header) == code).then_some((whole, &rest[..length]))
 }
 
+// The body of a page of vital product data.
 fn body(data: &[u8], code: u8) -> Option<&[u8]> {
     page_of(data, code).map(|(_, body)| body)
 }
 
-/// The pages of vital product data there are (VPD page 00h).
+/// The codes of supported pages (VPD page 00h).
 #[must_use]
 pub fn read_pages(data: &[u8]) -> Vec<u8> {
     body(data, page::SUPPORTED).unwrap_or_default().to_vec()
 }
 
-/// A serial number (VPD page 80h).
+/// The serial number (VPD page 80h).
 #[must_use]
 pub fn read_serial(data: &[u8]) -> Option<String> {
     body(data, page::SERIAL).map(text)
 }
 
-/// Which opening of its medium it is, if its target says that (VPD page C0h).
+/// The opening of its medium (VPD page C0h of afar); `None` if it is another page.
 #[must_use]
 pub fn opening(data: &[u8]) -> Option<Opening> {
     read_opening(body(data, page::OPENING)?)
 }
 
-/// Logical units there are, as REPORT LUNS says (SPC-4 6.33); those that have a number here.
+/// Decodes data of REPORT LUNS (SPC-4 6.33); LUNs in unsupported formats are left out.
 #[must_use]
 pub fn read_luns(data: &[u8]) -> Vec<Lun> {
     let Some((header, rest)) = data.split_at_checked(luns::HEADER_BYTES) else {
@@ -203,7 +205,8 @@ pub fn read_luns(data: &[u8]) -> Vec<Lun> {
     fields.iter().filter_map(|field| Lun::read(*field)).collect()
 }
 
-/// Whether a command is there, as REPORT SUPPORTED OPERATION CODES says of one (SPC-4 6.35.3).
+/// Whether data of REPORT SUPPORTED OPERATION CODES says that the command is supported (SPC-4
+/// 6.35.3).
 #[must_use]
 pub fn is_supported(data: &[u8]) -> bool {
     let is_long_enough = data.len() > usize::from(opcodes::SUPPORT.byte());
@@ -211,12 +214,12 @@ pub fn is_supported(data: &[u8]) -> bool {
 }
 
 impl FoundLimits {
-    /// Reads page B0h; `None` if it is another.
+    /// Decodes page B0h; `None` if it is another page.
     #[must_use]
     pub fn read(data: &[u8]) -> Option<Self> {
         use limits::*;
         let (whole, _) = page_of(data, page::LIMITS)?;
-        // It is longer in each edition.
+        // The page is longer in each edition of SBC.
         let mut page = [0; BYTES];
         let length = whole.len().min(BYTES);
         page[..length].copy_from_slice(&whole[..length]);
@@ -232,7 +235,7 @@ impl FoundLimits {
 }
 
 impl FoundProvisioning {
-    /// Reads page B2h; `None` if it is another.
+    /// Decodes page B2h; `None` if it is another page.
     #[must_use]
     pub fn read(data: &[u8]) -> Option<Self> {
         use provisioning::*;
@@ -248,7 +251,7 @@ impl FoundProvisioning {
 }
 
 impl FoundIds {
-    /// Reads page 83h: what it says of the logical unit, not of ports.
+    /// Decodes page 83h: designators of the logical unit, not those of ports.
     #[must_use]
     pub fn read(data: &[u8]) -> Self {
         use designator::*;
@@ -276,7 +279,7 @@ impl FoundIds {
 }
 
 impl FoundMode {
-    /// Reads what MODE SENSE(6) has brought; `None` if it is too short.
+    /// Decodes data of MODE SENSE(6); `None` if it is too short.
     #[must_use]
     pub fn read(data: &[u8]) -> Option<Self> {
         use mode::{DPOFUA, PAGE_CODE, PAGE_HEADER_BYTES, PAGE_LENGTH, WP, short};
@@ -298,6 +301,7 @@ impl FoundMode {
     }
 }
 
+// A text field up to its first NUL, trimmed, with control characters replaced.
 fn text(field: &[u8]) -> String {
     let end = field.iter().position(|byte| *byte == 0).unwrap_or(field.len());
     let printable = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };

@@ -1,5 +1,5 @@
-//! What a logical unit says of itself: standard INQUIRY data and vital product data (SPC-4 6.6,
-//! 7.8; SBC-3 6.6), READ CAPACITY (SBC-3 5.15, 5.16), all from one description.
+//! A logical unit's description, encoded as standard INQUIRY data and vital product data (SPC-4
+//! 6.6, 7.8; SBC-3 6.6) and READ CAPACITY data (SBC-3 5.15, 5.16).
 
 use wire::{Opening, write_opening};
 
@@ -11,53 +11,53 @@ use super::layout::report::{capacity, capacity_long, lba_status};
 use super::ports::PortState;
 use super::sense::Sense;
 
-/// A logical unit as its initiators see it.
+/// The description of a logical unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnitData {
-    /// A block has two to the power of this many bytes: 9 or 12.
+    /// The size of a block as a power of two: 9 or 12.
     pub block_shift: u8,
-    /// Its blocks; above 0.
+    /// Number of blocks; above 0.
     pub block_count: u64,
-    /// Bytes that are best written at once are two to the power of this; not below a block.
+    /// The size of a physical block as a power of two; not below `block_shift`.
     pub physical_shift: u8,
-    /// What tells it from every other logical unit, as a namespace's globally unique identifier.
+    /// Globally unique identifier, a namespace's NGUID.
     pub id: [u8; 16],
-    /// Who made it, what it is called, its revision: ASCII, padded with spaces.
+    /// Vendor, product and revision: ASCII, padded with spaces.
     pub vendor: [u8; 8],
     /// See `vendor`.
     pub product: [u8; 16],
     /// See `vendor`.
     pub revision: [u8; 4],
-    /// Blocks can be given back, and read as zeros then.
+    /// Blocks can be deallocated, and read as zeros then.
     pub is_thin: bool,
-    /// What is written is on the medium only when it was flushed or forced.
+    /// Writes are on the medium only after a flush or with FUA.
     pub has_write_cache: bool,
-    /// It is not to be written.
+    /// The unit is write-protected.
     pub is_read_only: bool,
-    /// How much may be asked for at once.
+    /// Limits of one command.
     pub limits: BlockLimits,
-    /// Blocks that are written all or not at all, as others see it; 0 if none are.
+    /// Blocks that WRITE ATOMIC writes atomically at most; 0 if it is not supported.
     pub atomic_blocks: u16,
-    /// Target ports that it is reached through, at least 1; initiators know how if there are more.
+    /// Number of target ports, at least 1; with more than one, access states are reported.
     pub ports: u16,
-    /// Which opening of its medium it is.
+    /// The opening of its medium.
     pub opening: Opening,
 }
 
-/// How much may be asked for at once, in blocks (SBC-3 6.6.4).
+/// Limits of one command, in blocks (SBC-3 6.6.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockLimits {
-    /// Read or written.
+    /// Of a read or write at most.
     pub transfer_blocks: u32,
-    /// Read or written without being slower than in smaller parts.
+    /// Of a read or write that is not slower than smaller ones.
     pub optimal_blocks: u32,
-    /// Given back by one command.
+    /// Of an UNMAP at most.
     pub unmap_blocks: u32,
-    /// Ranges of one command.
+    /// Ranges of an UNMAP at most.
     pub unmap_ranges: u32,
-    /// Written by one WRITE SAME.
+    /// Of a WRITE SAME at most.
     pub write_same_blocks: u32,
-    /// Compared and written.
+    /// Of a COMPARE AND WRITE at most.
     pub compare_blocks: u8,
 }
 
@@ -70,13 +70,12 @@ pub struct UnitPort<'a> {
     pub group: u16,
     /// Relative target port identifier; above 0.
     pub relative: u16,
-    /// How the logical unit is reached through each port, by its relative identifier; optimized
-    /// where nothing is said.
+    /// The access state of each port, by relative identifier; optimized for ports beyond the list.
     pub states: &'a [PortState],
 }
 
 impl UnitPort<'_> {
-    /// How the logical unit is reached through this one.
+    /// The access state of this port.
     #[must_use]
     pub fn state(&self) -> PortState {
         let place = usize::from(self.relative).checked_sub(1);
@@ -84,7 +83,7 @@ impl UnitPort<'_> {
     }
 }
 
-/// Pages of vital product data there are, in order.
+/// Supported pages of vital product data, in order.
 const PAGES: [u8; 8] = [
     page::SUPPORTED,
     page::SERIAL,
@@ -97,7 +96,7 @@ const PAGES: [u8; 8] = [
 ];
 /// Bytes of a serial number: the identifier in hexadecimal digits.
 const SERIAL_BYTES: usize = 32;
-/// Names that a target may have (RFC 7143 4.2.7.1).
+/// Bytes of a target's name at most (RFC 7143 4.2.7.1).
 const TARGET_NAME_BYTES_MAX: usize = 223;
 
 impl UnitData {
@@ -107,18 +106,18 @@ impl UnitData {
         1 << self.block_shift
     }
 
-    /// Whether initiators know how it is reached through each port.
+    /// Whether access states of ports are reported.
     pub(super) const fn has_port_states(&self) -> bool {
         self.ports > 1
     }
 
-    /// Its serial number.
+    /// The serial number.
     #[must_use]
     pub fn serial(&self) -> String {
         format!("{:0SERIAL_BYTES$x}", u128::from_be_bytes(self.id))
     }
 
-    /// Whether blocks lie inside.
+    /// Whether the blocks lie within the unit.
     #[must_use]
     pub fn holds(&self, first: u64, count: u64) -> bool {
         first.checked_add(count).is_some_and(|end| end <= self.block_count)
@@ -129,7 +128,7 @@ impl UnitData {
     pub fn inquiry(&self) -> Vec<u8> {
         let mut data = vec![0; standard::BYTES];
         begin_standard(&mut data);
-        // Implicit.
+        // Implicit asymmetric access.
         standard::TPGS.put(&mut data, u8::from(self.has_port_states()));
         standard::VENDOR.put(&mut data, self.vendor);
         standard::PRODUCT.put(&mut data, self.product);
@@ -163,7 +162,7 @@ impl UnitData {
         Ok(data)
     }
 
-    // SPC-4 7.8.6: of the logical unit, then of the port.
+    // The designators of page 83h (SPC-4 7.8.6): of the logical unit, then of the port.
     fn designators(&self, port: UnitPort<'_>) -> Vec<u8> {
         use layout::*;
         let of_unit = |codes, kind| Designator { codes, kind, is_of_port: false };
@@ -193,11 +192,11 @@ impl UnitData {
         all
     }
 
-    // SBC-3 6.6.4.
+    // The block limits page (SBC-3 6.6.4).
     fn limits_page(&self) -> Vec<u8> {
         use limits::*;
         let (most, mut page) = (&self.limits, vec![0; BYTES]);
-        // WSNZ is 0: a WRITE SAME of no blocks is one of all.
+        // WSNZ is 0: a WRITE SAME with a count of 0 writes all blocks.
         COMPARE.put(&mut page, most.compare_blocks);
         let granularity = 1_u16 << (self.physical_shift - self.block_shift).min(15);
         GRANULARITY.put(&mut page, granularity);
@@ -215,7 +214,7 @@ impl UnitData {
         page
     }
 
-    // SBC-3 6.6.5.
+    // The logical block provisioning page (SBC-3 6.6.5).
     fn provisioning_page(&self) -> Vec<u8> {
         use provisioning::*;
         let mut page = vec![0; BYTES];
@@ -250,8 +249,8 @@ impl UnitData {
         data
     }
 
-    /// The data of GET LBA STATUS (SBC-3 5.5): what is mapped is not known, so all of it counts as
-    /// that, from `first` on.
+    /// The data of GET LBA STATUS (SBC-3 5.5): all blocks from `first` on count as mapped, since it
+    /// is not known which are.
     ///
     /// # Errors
     /// When `first` is beyond the end.
@@ -268,7 +267,7 @@ impl UnitData {
     }
 }
 
-/// Standard INQUIRY data where there is no logical unit (SPC-4 6.6.2: qualifier 011b, type 1Fh).
+/// Standard INQUIRY data for a LUN without a logical unit (SPC-4 6.6.2: qualifier 011b, type 1Fh).
 pub(super) fn absent() -> Vec<u8> {
     let mut data = vec![0; standard::BYTES_MIN];
     begin_standard(&mut data);
@@ -280,7 +279,7 @@ pub(super) fn absent() -> Vec<u8> {
     data
 }
 
-// SPC-4; hierarchical LUNs, response data format 2; more than one command at a time.
+// Fields of all standard data: SPC-4, hierarchical LUNs, response data format 2, command queueing.
 fn begin_standard(data: &mut [u8]) {
     use standard::*;
     VERSION.put(data, SPC_4);
@@ -290,12 +289,12 @@ fn begin_standard(data: &mut [u8]) {
     CMDQUE.put(data, true);
 }
 
-// A page of which only the header is still missing.
+// A page with room for its header before `body`.
 fn with_body(body: &[u8]) -> Vec<u8> {
     [&[0; page::HEADER_BYTES], body].concat()
 }
 
-/// What stands before a designator.
+/// The header of a designator.
 struct Designator {
     codes: u8,
     kind: u8,
@@ -303,6 +302,7 @@ struct Designator {
 }
 
 impl Designator {
+    // Appends header and designator.
     fn append(self, bytes: &[u8], all: &mut Vec<u8>) {
         use layout::*;
         let mut header = [0; HEADER_BYTES];
@@ -319,17 +319,17 @@ impl Designator {
     }
 }
 
-// SPC-4 7.8.7.
+// The extended INQUIRY data page (SPC-4 7.8.7).
 fn extended_page() -> Vec<u8> {
     let mut page = vec![0; extended::BYTES];
-    // V_SUP is not there: a cache is flushed or not.
+    // V_SUP is 0: the volatile cache is not reported.
     extended::SIMPSUP.put(&mut page, true);
-    // A unit attention is cleared for one initiator.
+    // LUICLR: a unit attention is cleared for one initiator only.
     extended::LUICLR.put(&mut page, true);
     page
 }
 
-// SBC-3 6.6.2.
+// The block device characteristics page (SBC-3 6.6.2): non-rotating.
 fn characteristics_page() -> Vec<u8> {
     let mut page = vec![0; characteristics::BYTES];
     characteristics::ROTATION_RATE.put(&mut page, characteristics::NONE);

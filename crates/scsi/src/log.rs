@@ -1,6 +1,6 @@
 //! Log pages of a logical unit: its statistics and its health (LOG SENSE, SPC-4 6.8, 7.3).
 //!
-//! Initiators can set nothing (there is no LOG SELECT), and no value is kept: all are counted from
+//! Initiators cannot set anything (there is no LOG SELECT), and no value is stored: all count from
 //! the opening of the medium.
 
 use super::layout::cdb::log_sense;
@@ -18,7 +18,7 @@ pub struct LogAsked {
     pub first: u16,
 }
 
-/// What a logical unit has counted, over all initiators, hosts and both protocols.
+/// Counts of a logical unit, over all initiators and hosts of both protocols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LogFigures {
     /// Reads, and writes, that have ended.
@@ -41,11 +41,11 @@ const ALL: u8 = 0xff;
 const LIST: u8 = 3;
 /// FAILURE PREDICTION THRESHOLD EXCEEDED.
 const FAILING: u16 = 0x5d00;
-/// No temperature is known.
+/// Temperature unknown.
 const NO_TEMPERATURE: u8 = 0xff;
 
 impl LogAsked {
-    /// Builds the log page that the command asks for, with these figures in it.
+    /// Builds the requested log page, with these figures.
     ///
     /// # Errors
     /// The sense for a page, subpage or parameter that does not exist.
@@ -90,7 +90,7 @@ impl LogAsked {
     }
 }
 
-// Times are told in microseconds; there are no weighted ones.
+// Parameters of the statistics page: counts and times, and the unit of times (1 µs).
 fn statistics(figures: &LogFigures) -> [(u16, Vec<u8>); 2] {
     let LogFigures { commands, blocks: [read, written], times_us, .. } = figures;
     let mut counts = vec![0; log::COUNTS_BYTES];
@@ -106,6 +106,7 @@ fn statistics(figures: &LogFigures) -> [(u16, Vec<u8>); 2] {
     [(1, counts), (3, interval)]
 }
 
+// The parameter of the informational exceptions page: whether the unit is failing.
 fn exceptions(figures: &LogFigures) -> (u16, Vec<u8>) {
     let mut bytes = vec![0; log::EXCEPTIONS_BYTES];
     log::EXCEPTION.put(&mut bytes, if figures.has_lost { FAILING } else { 0 });

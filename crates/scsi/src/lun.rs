@@ -1,10 +1,10 @@
-//! Which logical unit is meant (SAM-5 4.7), and which there are (SPC-4 6.33).
+//! Addresses of logical units (SAM-5 4.7), and REPORT LUNS (SPC-4 6.33).
 
 use super::layout::cdb::report::{ALLOCATION_LENGTH, SELECT_REPORT};
 use super::layout::report::{lun, luns as list};
 use super::sense::Sense;
 
-/// Logical units that a target may have: what flat addressing can name.
+/// Logical units that a target may have: as many as flat addressing can name.
 pub const LUNS_MAX: u16 = 1 << 14;
 
 /// The number of a logical unit, below [`LUNS_MAX`].
@@ -12,22 +12,22 @@ pub const LUNS_MAX: u16 = 1 << 14;
 pub struct Lun(u16);
 
 impl Lun {
-    /// 0, which every target answers for (SPC-4 6.33).
+    /// LUN 0, for which every target answers (SPC-4 6.33).
     pub const FIRST: Self = Self(0);
 
-    /// A number; `None` if it is too large.
+    /// The LUN of a number; `None` if it is too large.
     #[must_use]
     pub fn new(number: u16) -> Option<Self> {
         (number < LUNS_MAX).then_some(Self(number))
     }
 
-    /// It as a number.
+    /// The LUN as a number.
     #[must_use]
     pub const fn number(self) -> u16 {
         self.0
     }
 
-    /// Reads the eight bytes of a LUN field; `None` for what no logical unit here has.
+    /// Decodes the eight bytes of a LUN field; `None` for an unsupported form.
     #[must_use]
     pub fn read(field: [u8; 8]) -> Option<Self> {
         if lun::LEVELS.get(&field) != [0; 6] {
@@ -44,7 +44,7 @@ impl Lun {
         }
     }
 
-    /// As it stands in a LUN field: peripheral addressing up to 255, as initiators expect.
+    /// Encodes a LUN field: peripheral addressing up to 255, as initiators expect, flat above.
     #[must_use]
     pub fn write(self) -> [u8; 8] {
         let mut field = [0; lun::BYTES];
@@ -59,10 +59,10 @@ impl Lun {
     }
 }
 
-/// The data of REPORT LUNS, as much of it as was asked for.
+/// The data of REPORT LUNS, cut to `allocation` bytes.
 ///
 /// # Errors
-/// When there is no room for the list's header, or SELECT REPORT asks for what there is not.
+/// When `allocation` is too small, or SELECT REPORT is not supported.
 pub fn report_luns(
     luns: impl IntoIterator<Item = Lun>,
     select: u8,
@@ -74,9 +74,9 @@ pub fn report_luns(
     }
     let mut data = vec![0; list::HEADER_BYTES];
     match select {
-        // Those that are not well known; all of them.
+        // Logical units that are not well known; all.
         0 | 2 => data.extend(luns.into_iter().flat_map(Lun::write)),
-        // Well known ones only.
+        // Well-known logical units only: there are none.
         1 => {}
         _ => return Err(Sense::wrong(SELECT_REPORT)),
     }

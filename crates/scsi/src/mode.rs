@@ -1,4 +1,4 @@
-//! What can be set: mode pages (SPC-4 6.9 to 6.12, 7.5; SBC-3 6.5).
+//! Mode pages: settings of a logical unit (SPC-4 6.9 to 6.12, 7.5; SBC-3 6.5).
 //!
 //! Two bits can be changed, both of the control page: the format of sense data, and whether
 //! initiators may write.
@@ -12,19 +12,19 @@ use super::layout::mode::{
 };
 use super::sense::Sense;
 
-/// What initiators have set; as after a reset at first.
+/// The settings that initiators can change; the default is that after a reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ModeState {
-    /// D_SENSE: sense data has descriptors.
+    /// D_SENSE: sense data has descriptor format.
     pub has_descriptors: bool,
-    /// SWP: it is not to be written.
+    /// SWP: the unit is software write-protected.
     pub is_write_protected: bool,
 }
 
-/// Pages there are, in order; all of them have no subpages.
+/// Supported pages, in order; none has subpages.
 const PAGES: [u8; 4] = [0x01, caching::CODE, control::CODE, 0x1c];
 
-/// Which pages are asked for, and which of their values.
+/// The fields of a MODE SENSE command.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Asked {
     pub(super) is_long: bool,
@@ -73,10 +73,12 @@ pub(super) fn sense(state: ModeState, unit: &UnitData, asked: Asked) -> Result<V
     Ok(data)
 }
 
+// Bytes of a mode parameter header.
 const fn header_bytes(is_long: bool) -> usize {
     if is_long { long::BYTES } else { short::BYTES }
 }
 
+// The block descriptor of a unit.
 fn block_descriptor(unit: &UnitData) -> [u8; block::BYTES] {
     let mut descriptor = [0; block::BYTES];
     block::COUNT.put(&mut descriptor, u32::try_from(unit.block_count).unwrap_or(u32::MAX));
@@ -84,7 +86,7 @@ fn block_descriptor(unit: &UnitData) -> [u8; block::BYTES] {
     descriptor
 }
 
-/// A page with its header.
+/// A page with its header and the values that `control` selects.
 fn values(page: u8, control: PageControl, state: ModeState, unit: &UnitData) -> Vec<u8> {
     let state = match control {
         PageControl::Current => state,
@@ -102,7 +104,7 @@ fn values(page: u8, control: PageControl, state: ModeState, unit: &UnitData) -> 
             control::D_SENSE.put(&mut bytes, state.has_descriptors);
             control::SWP.put(&mut bytes, state.is_write_protected);
             if !is_mask {
-                // Commands are reordered at will (SPC-4 7.5.8); no limit to how long one is busy.
+                // Unrestricted reordering (SPC-4 7.5.8); no limit to busy times.
                 control::ALGORITHM.put(&mut bytes, 1);
                 control::BUSY_TIMEOUT.put(&mut bytes, u16::MAX);
             }
@@ -112,7 +114,7 @@ fn values(page: u8, control: PageControl, state: ModeState, unit: &UnitData) -> 
     bytes
 }
 
-/// What MODE SELECT leaves, having brought `data`.
+/// The state after a MODE SELECT with the parameter list `data`.
 pub(super) fn select(
     state: ModeState,
     unit: &UnitData,
@@ -126,7 +128,7 @@ pub(super) fn select(
     if data.len() < header {
         return Err(Sense::PARAMETER_LIST_LENGTH);
     }
-    // Descriptors are short here.
+    // Only short block descriptors are supported.
     if is_long && long::LONGLBA.get(data) {
         return Err(Sense::wrong_parameter(0, long::LONGLBA));
     }
@@ -176,7 +178,8 @@ pub(super) fn select(
     Ok(state)
 }
 
-// Blocks as they are: their number or 0 or all, their length or 0 (SBC-3 6.5.2.2).
+// Checks that a block descriptor changes nothing: the number of blocks, 0 or FFFFFFFFh, and their
+// length or 0 (SBC-3 6.5.2.2).
 fn check_blocks(descriptor: &[u8], unit: &UnitData, at: usize) -> Result<(), Sense> {
     let count = block::COUNT.get(descriptor);
     let own = u32::try_from(unit.block_count).unwrap_or(u32::MAX);

@@ -1,13 +1,13 @@
-//! The commands there are, and which bits of them mean something.
+//! The supported commands, and their valid bits.
 //!
-//! One table: what REPORT SUPPORTED OPERATION CODES says (SPC-4 6.35) is what is checked.
+//! One table serves both for checks and for REPORT SUPPORTED OPERATION CODES (SPC-4 6.35).
 
 use super::inquiry::UnitData;
 use super::layout::cdb::{OPERATION_CODE, SERVICE_ACTION, report as asked_for};
 use super::layout::report::opcodes as layout;
 use super::sense::Sense;
 
-/// Which commands are to be reported (SPC-4 6.35: REPORTING OPTIONS).
+/// Which commands to report (SPC-4 6.35: REPORTING OPTIONS).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReportedCodes {
     /// All.
@@ -20,31 +20,33 @@ pub enum ReportedCodes {
     Either(u8, u16),
 }
 
-/// What a logical unit must be for a command to be there.
+/// The property that a logical unit needs for a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Needs {
     Nothing,
-    /// Blocks can be given back.
+    /// Blocks can be deallocated.
     Thin,
-    /// Some writes are atomic.
+    /// Atomic writes of several blocks are supported.
     Atomic,
-    /// Initiators know how it is reached through each port.
+    /// Access states of ports are reported.
     PortStates,
 }
 
-/// A command.
+/// A supported command.
 pub(super) struct Opcode {
     pub(super) code: u8,
     pub(super) action: Option<u8>,
     needs: Needs,
-    /// Bits that may be set; as many bytes as the command has.
+    /// CDB usage data: the operation code, then the bits that may be set, for each byte of the CDB.
     usage: &'static [u8],
 }
 
+// A command without service actions.
 const fn plain(code: u8, usage: &'static [u8]) -> Opcode {
     Opcode { code, action: None, needs: Needs::Nothing, usage }
 }
 
+// A command with a service action.
 const fn action(code: u8, action: u8, usage: &'static [u8]) -> Opcode {
     Opcode { code, action: Some(action), needs: Needs::Nothing, usage }
 }
@@ -120,11 +122,12 @@ const VERIFIES: [Opcode; 2] = [
     plain(0xaf, b"\xaf\x16\xff\xff\xff\xff\xff\xff\xff\xff\0\0"),      // VERIFY(12)
 ];
 
-/// The command whose byte 1 may ask for blocks to be given back; WRITE SAME(10) may not (LBPWS10).
+/// WRITE SAME(16), whose byte 1 may have UNMAP; WRITE SAME(10) may not have it (LBPWS10).
 const WRITE_SAME: u8 = 0x93;
 const UNMAP: u8 = 1 << 3;
 
 impl Opcode {
+    // Whether a logical unit supports the command.
     fn is_there(&self, unit: &UnitData) -> bool {
         match self.needs {
             Needs::Nothing => true,
@@ -134,22 +137,24 @@ impl Opcode {
         }
     }
 
-    /// Bytes of the command.
+    /// Bytes of the CDB.
     pub(super) const fn length(&self) -> usize {
         self.usage.len()
     }
 
+    // The valid bits of a byte of the CDB, for a logical unit.
     fn usage(&self, unit: &UnitData, at: usize) -> u8 {
         let has_unmap = unit.is_thin || self.code != WRITE_SAME || at != 1;
         if has_unmap { self.usage[at] } else { self.usage[at] & !UNMAP }
     }
 }
 
+// All commands that a logical unit supports.
 fn all(unit: &UnitData) -> impl Iterator<Item = &'static Opcode> {
     OPCODES.iter().chain(&VERIFIES).filter(|one| one.is_there(unit))
 }
 
-/// The command that these bytes are, with no bit set that means nothing.
+/// Finds the command of a CDB, and checks that only valid bits are set.
 pub(super) fn find(cdb: &[u8; 16], unit: &UnitData) -> Result<&'static Opcode, Sense> {
     let mut of_code = all(unit).filter(|one| one.code == OPERATION_CODE.get(cdb)).peekable();
     of_code.peek().ok_or(Sense::INVALID_OPCODE)?;
@@ -175,7 +180,7 @@ pub(super) fn report(
     match asked {
         ReportedCodes::All => Ok(list(unit, has_timeouts)),
         ReportedCodes::Code(code) => {
-            // It has service actions, so one is to be named.
+            // A command with service actions needs one in the request.
             if all(unit).any(|one| one.code == code && one.action.is_some()) {
                 return Err(Sense::wrong(asked_for::OPTIONS));
             }
@@ -196,9 +201,10 @@ pub(super) fn report(
     }
 }
 
-// No timeouts are told: a descriptor of zeros (SPC-4 6.35.4).
+// A command timeouts descriptor without timeouts (SPC-4 6.35.4).
 const NO_TIMEOUTS: [u8; 12] = [0, 0x0a, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
+// The descriptors of all commands.
 fn list(unit: &UnitData, has_timeouts: bool) -> Vec<u8> {
     use layout::*;
     let mut data = vec![0; HEADER_BYTES];
@@ -219,6 +225,7 @@ fn list(unit: &UnitData, has_timeouts: bool) -> Vec<u8> {
     data
 }
 
+// The description of one command.
 fn one(unit: &UnitData, code: u8, action: Option<u8>, has_timeouts: bool) -> Vec<u8> {
     use layout::*;
     let found = all(unit).find(|one| one.code == code && one.action == action);
@@ -231,7 +238,7 @@ fn one(unit: &UnitData, code: u8, action: Option<u8>, has_timeouts: bool) -> Vec
     SUPPORT.put(&mut data, STANDARD);
     CDB_SIZE.put(&mut data, u16::try_from(found.length()).unwrap_or(0));
     data.extend((0..found.length()).map(|at| found.usage(unit, at)));
-    // The action's own bits say which action it is.
+    // The usage data has the service action in its own bits.
     if let Some(action) = action {
         SERVICE_ACTION.put(&mut data[HEADER_BYTES..], action);
     }

@@ -1,4 +1,4 @@
-//! How a command ends, and what is to be done before that.
+//! The outcome of a command, and the steps before it.
 
 use super::cdb::Command;
 use super::inquiry;
@@ -7,61 +7,62 @@ use super::log::{LogAsked, LogFigures};
 use super::plan::{Plan, UnmapRange};
 use super::sense::{Sense, Status};
 
-/// An initiator and the way it has come, as whoever owns the target numbers them.
+/// An I_T nexus: a number that the target gives to an initiator's session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Nexus(pub u64);
 
-/// How a command ends.
+/// The outcome of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Outcome {
     /// Its status.
     pub status: Status,
-    /// What happened, if the status says to look.
+    /// Its sense data, for CHECK CONDITION.
     pub sense: Option<Sense>,
-    /// Data for the initiator, not more than it has room for.
+    /// Data for the initiator, cut to its allocation length.
     pub data: Vec<u8>,
-    /// Bytes that the command was about, for the residual.
+    /// Bytes that the command would transfer in full, for the residual.
     pub about_bytes: u64,
 }
 
-/// What is to be done for a command.
+/// The next step of a command.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Nothing more.
+    /// Answer it.
     Answer(Outcome),
-    /// To say which logical units there are: [`super::report_luns`].
+    /// Report the logical units: [`super::report_luns`].
     ReportLuns {
         /// SELECT REPORT.
         select: u8,
         /// Bytes that there is room for.
         allocation: u32,
     },
-    /// To say what the logical unit has done: [`LogAsked::page`].
+    /// Build a log page: [`LogAsked::page`].
     Log {
-        /// What is asked for.
+        /// The requested page.
         asked: LogAsked,
         /// Bytes that there is room for.
         allocation: u32,
     },
-    /// To hand in so many bytes that come with the command: [`super::LogicalUnit::parameters`].
+    /// Receive a parameter list of so many bytes, and pass it to
+    /// [`super::LogicalUnit::parameters`].
     Parameters(Command, u32),
-    /// To have a device do something.
+    /// Execute a plan on the device.
     Device(Plan),
-    /// To give room back.
+    /// Deallocate ranges.
     Unmap(Vec<UnmapRange>),
-    /// To end all commands of these initiators, then answer.
+    /// Abort all commands of these nexuses, then answer.
     Abort(Vec<Nexus>, Outcome),
 }
 
 impl Outcome {
-    /// It was done and has this data.
+    /// Success with data.
     #[must_use]
     pub fn data(data: Vec<u8>) -> Self {
         let about_bytes = data.len() as u64;
         Self { data, about_bytes, ..Self::default() }
     }
 
-    /// The page of the log that is asked for, of a logical unit that has done this.
+    /// The outcome of LOG SENSE: the requested page with these figures.
     #[must_use]
     pub fn log(asked: LogAsked, figures: &LogFigures, allocation: u32) -> Self {
         match asked.page(figures) {
@@ -73,26 +74,26 @@ impl Outcome {
         }
     }
 
-    /// It was done, and was about so many bytes.
+    /// Success without data; the residual refers to `about_bytes`.
     #[must_use]
     pub fn good(about_bytes: u64) -> Self {
         Self { about_bytes, ..Self::default() }
     }
 
-    /// It was not done, for this reason.
+    /// CHECK CONDITION with this sense.
     #[must_use]
     pub fn check(sense: Sense) -> Self {
         Self { status: Status::CheckCondition, sense: Some(sense), ..Self::default() }
     }
 
-    /// Another has reserved it.
+    /// RESERVATION CONFLICT.
     #[must_use]
     pub fn conflict() -> Self {
         Self { status: Status::ReservationConflict, ..Self::default() }
     }
 }
 
-/// What an initiator gets from a logical unit that is not there (SPC-4 5.5, SAM-5 5.11).
+/// The step of a command to a logical unit that does not exist (SPC-4 5.5, SAM-5 5.11).
 #[must_use]
 pub fn absent(command: &[u8; 16]) -> Step {
     use cdb::{inquiry::EVPD, report, request_sense};

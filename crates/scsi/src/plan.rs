@@ -1,4 +1,4 @@
-//! What a command takes of a device (SBC-3 5), and what is done with its data.
+//! The device's work for a command (SBC-3 5), and helpers for its data.
 
 use wire::Place as _;
 
@@ -8,50 +8,49 @@ use super::layout::cdb::{OPERATION_CODE, blocks};
 use super::layout::report::unmap;
 use super::sense::Sense;
 
-/// What is done to a device.
+/// An operation on a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
-    /// What is there goes to the initiator.
+    /// Reads for the initiator.
     Read,
-    /// What comes is written; whole, as others see it, if it is atomic.
+    /// Writes the initiator's data.
     Write {
-        /// It is on the medium when the command has ended.
+        /// FUA: the data is on the medium when the command has ended.
         forced: bool,
-        /// All of it is seen, or nothing.
+        /// Others see all of the data or nothing.
         is_atomic: bool,
     },
-    /// As a write, of less than the last block: what comes takes the place of the beginning of what
-    /// is there, and the rest of that stays. An initiator that sends less than it asks for gets
-    /// this far (RFC 7143 11.4.5.1).
+    /// A write that ends within a block: the rest of that block stays. It serves an initiator that
+    /// sends less data than its command says (RFC 7143 11.4.5.1).
     Patch {
         /// As for a write.
         forced: bool,
     },
-    /// What comes is written, put on the medium and read again; compared too with `compares`.
+    /// Writes to the medium and reads again; compares the data, too, with `compares`.
     WriteAndVerify {
-        /// Whether what was read is compared.
+        /// Whether the data that was read is compared.
         compares: bool,
     },
-    /// What is there is read, and compared with what comes: [`compare`].
+    /// Reads, and compares with the initiator's data: [`compare`].
     Verify(Check),
-    /// Everything written before is put on the medium.
+    /// Puts all earlier writes on the medium.
     Flush,
-    /// One block is written again and again: that which comes, or zeros. If it `unmaps` and the
-    /// block [`is_zero`], room can be given back.
+    /// Writes one block repeatedly: the initiator's, or zeros. If it `unmaps` and the block
+    /// [`is_zero`], blocks can be deallocated.
     WriteSame {
-        /// The block comes from the initiator; else it is zeros.
+        /// Whether the block comes from the initiator; otherwise it is zeros.
         has_data: bool,
-        /// The room may be given back.
+        /// Whether blocks may be deallocated.
         unmaps: bool,
     },
-    /// The first half of what comes is compared with what is there and, if they are the same, the
-    /// second half written; nothing else is done to these blocks meanwhile (SBC-3 5.2).
+    /// Compares the first half of the data with the medium and, if they are equal, writes the
+    /// second half; no other write to these blocks comes in between (SBC-3 5.2).
     CompareAndWrite {
         /// As for a write.
         forced: bool,
     },
-    /// What comes is or-ed with what is there: [`or_into`]; nothing else is done to these blocks
-    /// meanwhile (SBC-3 5.13).
+    /// Writes the bitwise OR of the data and the medium: [`or_into`]; no other write to these
+    /// blocks comes in between (SBC-3 5.13).
     OrWrite {
         /// As for a write.
         forced: bool,
@@ -59,17 +58,17 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Whether it changes what is there.
+    /// Whether it changes the medium.
     #[must_use]
     pub const fn writes(self) -> bool {
         !matches!(self, Self::Read | Self::Verify(_) | Self::Flush)
     }
 }
 
-/// Which way the data of a command goes, and how many bytes of it there are as the command says.
+/// The direction of a command's data, and its bytes according to the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transfer {
-    /// None.
+    /// No data.
     None,
     /// To the initiator.
     In(u64),
@@ -77,23 +76,23 @@ pub enum Transfer {
     Out(u64),
 }
 
-/// What a command takes, checked.
+/// The checked work of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plan {
-    /// What is done.
+    /// The operation.
     pub operation: Operation,
     /// From this byte on.
     pub offset: u64,
-    /// To so many bytes, whole blocks; 0 for a flush.
+    /// Length in bytes, whole blocks; 0 for a flush.
     pub length: u64,
-    /// Its data.
+    /// The command's data.
     pub transfer: Transfer,
-    /// Bytes that the command is about, for the residual: its data's, unless less of that comes.
+    /// Bytes of data according to the command, for the residual, even if fewer come.
     pub about_bytes: u64,
 }
 
-/// What a command takes that reads or writes and nothing else, with which `sent_bytes` come; `None`
-/// for others, and for those that [`super::LogicalUnit::begin`] has to say more about.
+/// The plan of a plain read or write with `sent_bytes` of data; `None` for other commands, and for
+/// those that need [`super::LogicalUnit::begin`].
 #[must_use]
 pub fn read_write(cdb: &[u8; 16], sent_bytes: u32, unit: &UnitData) -> Option<Plan> {
     if !matches!(OPERATION_CODE.get(cdb), 0x28 | 0x2a | 0x88 | 0x8a) {
@@ -108,19 +107,19 @@ pub fn read_write(cdb: &[u8; 16], sent_bytes: u32, unit: &UnitData) -> Option<Pl
     is_whole.then_some(plan)
 }
 
-/// Blocks to give back.
+/// A range to deallocate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnmapRange {
     /// From this byte on.
     pub offset: u64,
-    /// So many bytes; above 0.
+    /// Length in bytes; above 0.
     pub length: u64,
 }
 
-/// How what an initiator expected differs from what a command was about (RFC 7143 11.4.5).
+/// The difference between an initiator's expected length and a command's (RFC 7143 11.4.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Residual {
-    /// Not at all.
+    /// No difference.
     #[default]
     None,
     /// So many bytes more would have been moved.
@@ -130,7 +129,7 @@ pub enum Residual {
 }
 
 impl Residual {
-    /// Of a command that an initiator expects `expected` bytes for, and that is about `actual`.
+    /// The residual of a command with `actual` bytes of which the initiator expects `expected`.
     #[must_use]
     pub fn of(expected: u32, actual: u64) -> Self {
         let expected = u64::from(expected);
@@ -152,7 +151,8 @@ impl Residual {
     }
 }
 
-/// What a command takes; `None` if there is nothing to do (SBC-3 5).
+/// Checks a block command against the unit. Returns its plan; `None` if there is nothing to do
+/// (SBC-3 5).
 pub(super) fn plan(
     command: Command,
     cdb: &[u8; 16],
@@ -190,7 +190,8 @@ pub(super) fn plan(
     Ok(Some(Plan { operation, offset, length, transfer, about_bytes: bytes }))
 }
 
-// Where, what, how many blocks at most, and how many bytes come or go for a byte of them.
+// A command's blocks and operation, its maximum of blocks, and the bytes of data for each byte of
+// the blocks.
 fn shape(command: Command, unit: &UnitData) -> Result<(Extent, Operation, u32, u64), Sense> {
     let limits = &unit.limits;
     Ok(match command {
@@ -231,11 +232,11 @@ fn shape(command: Command, unit: &UnitData) -> Result<(Extent, Operation, u32, u
 }
 
 impl Plan {
-    /// What is left of it if no more than `sent_bytes` come with it; `None` if that is nothing, and
-    /// an error if all or nothing is to be done.
+    /// The plan for `sent_bytes` of data, if the initiator sends fewer than the command says;
+    /// `None` if nothing is left, and an error if the operation needs all data.
     ///
-    /// An initiator that sends less than its command takes is told how much less (RFC 7143
-    /// 11.4.5.1) and what it has sent is written; everything else is not carried out then.
+    /// Plain writes then write the data that comes, and report a residual (RFC 7143 11.4.5.1);
+    /// other operations are refused.
     pub(super) fn of_sent(self, sent_bytes: u32, unit: &UnitData) -> Result<Option<Self>, Sense> {
         let Transfer::Out(wanted) = self.transfer else { return Ok(Some(self)) };
         let sent = u64::from(sent_bytes);
@@ -260,7 +261,7 @@ impl Plan {
     }
 }
 
-// SBC-3 5.38: 0 blocks are all from the first on.
+// The blocks of a WRITE SAME: a count of 0 means all from the first on (SBC-3 5.38).
 fn all_from(extent: Extent, unit: &UnitData) -> Extent {
     if extent.count > 0 || extent.first >= unit.block_count {
         return extent;
@@ -269,7 +270,7 @@ fn all_from(extent: Extent, unit: &UnitData) -> Extent {
     Extent { count, ..extent }
 }
 
-// Where the number of blocks stands.
+// The byte of the CDB with the number of blocks.
 fn count_byte(cdb: &[u8; 16]) -> u16 {
     let code = OPERATION_CODE.get(cdb);
     match (code, code >> 5) {
@@ -282,10 +283,10 @@ fn count_byte(cdb: &[u8; 16]) -> u16 {
     }
 }
 
-/// What the parameters of UNMAP say.
+/// Decodes the parameter list of UNMAP.
 ///
 /// # Errors
-/// When they are cut off, or ask for more than there is or may be.
+/// When the list is truncated, or exceeds the unit's blocks or limits.
 pub fn unmap_ranges(data: &[u8], unit: &UnitData) -> Result<Vec<UnmapRange>, Sense> {
     if data.is_empty() {
         return Ok(Vec::new());
@@ -317,10 +318,10 @@ pub fn unmap_ranges(data: &[u8], unit: &UnitData) -> Result<Vec<UnmapRange>, Sen
     Ok(ranges)
 }
 
-/// Compares what is on a device with what came for it: all of it, or one block again and again.
+/// Compares a device's data with the initiator's, which is repeated if it is shorter.
 ///
 /// # Errors
-/// The first byte that differs (SBC-3 5.2, 5.30).
+/// A miscompare at the first byte that differs (SBC-3 5.2, 5.30).
 pub fn compare(device: &[u8], data: &[u8]) -> Result<(), Sense> {
     for (index, piece) in device.chunks(data.len().max(1)).enumerate() {
         if let Some(at) = piece.iter().zip(data).position(|(one, other)| one != other) {
@@ -336,7 +337,7 @@ pub fn is_zero(block: &[u8]) -> bool {
     block.iter().all(|byte| *byte == 0)
 }
 
-/// Or-s `data` into what is there.
+/// Sets `device` to its bitwise OR with `data`.
 pub fn or_into(device: &mut [u8], data: &[u8]) {
     for (there, byte) in device.iter_mut().zip(data) {
         *there |= byte;

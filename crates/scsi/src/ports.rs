@@ -1,25 +1,24 @@
-//! How well a logical unit is reached through each target port: asymmetric access, which the
-//! target alone decides about (SPC-4 5.15.2, 6.37).
+//! Asymmetric access states of target ports, which the target alone sets (SPC-4 5.15.2, 6.37).
 //!
-//! Each port is a target port group of its own, with its relative identifier for a number.
+//! Each port is a target port group of its own, numbered by its relative identifier.
 
 use super::layout::report::port_groups as layout;
 use super::sense::Sense;
 
-/// How well (SPC-4 6.37: ASYMMETRIC ACCESS STATE).
+/// The access state of a port (SPC-4 6.37: ASYMMETRIC ACCESS STATE).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[repr(u8)]
 pub enum PortState {
-    /// As well as through any other.
+    /// Active/optimized: no other port performs better.
     #[default]
     Optimized = 0x0,
-    /// Others do better.
+    /// Active/non-optimized: other ports perform better.
     NonOptimized = 0x1,
-    /// It is not read or written, but may be soon.
+    /// Standby: no reads and writes now, but perhaps soon.
     Standby = 0x2,
-    /// It is not there.
+    /// Unavailable.
     Unavailable = 0x3,
-    /// It is going to be another.
+    /// In transition to another state.
     Transitioning = 0xf,
 }
 
@@ -29,10 +28,10 @@ const SUPPORTED_STATES: u8 = 0x8f;
 const EXTENDED: u8 = 1;
 
 impl PortState {
-    /// Whether it can be read and written through a port.
+    /// Checks that a port in this state allows reads and writes.
     ///
     /// # Errors
-    /// What commands end with that read or write.
+    /// The sense with which reads and writes end.
     pub const fn check(self) -> Result<(), Sense> {
         match self {
             Self::Optimized | Self::NonOptimized => Ok(()),

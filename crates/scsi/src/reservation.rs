@@ -11,29 +11,28 @@ use super::layout::reservation::{capabilities, header, held, key, out as paramet
 use super::outcome::Outcome;
 use super::sense::Sense;
 
-/// What those have reserved of a logical unit who come by another protocol.
+/// The effect of reservations through the other protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Elsewhere {
-    /// Some of them are registered: nobody else registers or reserves.
+    /// The other protocol has registrants: nobody else may register or reserve.
     pub has_registrants: bool,
-    /// Others do not read.
+    /// Others may not read.
     pub bars_reading: bool,
-    /// Others do not write.
+    /// Others may not write.
     pub bars_writing: bool,
 }
 
-/// Bytes of a transport identifier: 4, a name of 223, a separator and an ISID of 17, padded.
+/// Bytes of a transport identifier at most: 4, a name of 223, separator and ISID of 17, padded.
 pub const TRANSPORT_ID_BYTES_MAX: usize = 248;
 
-/// Bytes of the parameters of every service action there is (SPC-4 6.16.3).
+/// Bytes of the parameter list of every supported service action (SPC-4 6.16.3).
 pub(super) const PARAMETER_BYTES: u32 = parameters::BYTES;
 
-/// Who an initiator is: its port's name, as it stands in parameters (SPC-4 7.6.4.6).
+/// A TransportID: the name of an initiator port, as encoded in parameters (SPC-4 7.6.4.6).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TransportId(Vec<u8>);
 
-/// An initiator port and the target port that it has come through, each by its name or number: what
-/// is registered (SPC-4 5.13.1).
+/// What is registered (SPC-4 5.13.1): an initiator port by name, and a target port by number.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Way {
     id: TransportId,
@@ -50,18 +49,18 @@ impl Default for PersistentReservations {
     }
 }
 
-/// A PERSISTENT RESERVE OUT command, its parameters beside it.
+/// The fields of a PERSISTENT RESERVE OUT command.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Out {
     pub(super) action: u8,
     pub(super) scope: u8,
     pub(super) kind: u8,
-    /// Bytes of its parameters, of which only the first [`PARAMETER_BYTES`] were taken.
+    /// Bytes of its parameter list, of which only the first [`PARAMETER_BYTES`] are received.
     pub(super) length: u32,
 }
 
 impl Out {
-    /// Whether it registers somebody.
+    /// Whether a service action is REGISTER or REGISTER AND IGNORE EXISTING KEY.
     pub(super) const fn registers(action: u8) -> bool {
         matches!(action, 0x00 | 0x06)
     }
@@ -77,16 +76,18 @@ const KINDS: [(Kind, u8); 6] = [
     (Kind::ExclusiveAccessAll, 8),
 ];
 
+// The kind with this TYPE.
 fn kind_of(number: u8) -> Option<Kind> {
     KINDS.iter().find(|(_, of)| *of == number).map(|(kind, _)| *kind)
 }
 
+// The TYPE of a kind.
 fn number_of(kind: Kind) -> u8 {
     KINDS.iter().find(|(of, _)| *of == kind).map_or(0, |(_, number)| *number)
 }
 
 impl TransportId {
-    /// That of an iSCSI initiator port: its name and the identifier of its session.
+    /// The TransportID of an iSCSI initiator port: the initiator's name and the ISID.
     #[must_use]
     pub fn iscsi(name: &str, isid: [u8; 6]) -> Self {
         use transport_id::*;
@@ -106,18 +107,19 @@ impl TransportId {
         Self(bytes)
     }
 
-    /// Through this target port.
+    /// The initiator port together with a target port.
     #[must_use]
     pub const fn through(self, port: u16) -> Way {
         Way { id: self, port }
     }
 
-    /// Its bytes.
+    /// The encoded bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }
 
+    // Parses hexadecimal digits; `None` if they are invalid or too many.
     fn read_hex(text: &str) -> Option<Self> {
         let is_short = text.len() <= 2 * TRANSPORT_ID_BYTES_MAX;
         if !text.is_ascii() || !is_short || !text.len().is_multiple_of(2) || text.is_empty() {
@@ -127,12 +129,13 @@ impl TransportId {
         (0..text.len()).step_by(2).map(byte).collect::<Option<_>>().map(Self)
     }
 
+    // The bytes in hexadecimal digits.
     fn write_hex(&self) -> String {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 }
 
-/// Its identifier in hexadecimal, and the number of the port behind a colon.
+/// The stored form: the TransportID in hexadecimal, a colon, and the number of the target port.
 impl Identity for Way {
     fn write(&self) -> String {
         format!("{}:{}", self.id.write_hex(), self.port)
@@ -146,31 +149,31 @@ impl Identity for Way {
 }
 
 impl PersistentReservations {
-    /// None, of a logical unit that can keep them over a loss of power or not.
+    /// No reservations; `can_persist` says whether they can persist through power loss.
     #[must_use]
     pub const fn new(can_persist: bool) -> Self {
         Self(Registry::new(can_persist))
     }
 
-    /// Whether every initiator may do everything.
+    /// Whether no reservation is held.
     #[must_use]
     pub fn is_free(&self) -> bool {
         self.0.kind().is_none()
     }
 
-    /// Whether anybody is registered.
+    /// Whether there are registrants.
     #[must_use]
     pub fn has_registrants(&self) -> bool {
         !self.0.registrants().is_empty()
     }
 
-    /// Whether they are to be kept.
+    /// Whether the reservations are to be stored (APTPL).
     #[must_use]
     pub const fn persists(&self) -> bool {
         self.0.persists()
     }
 
-    /// What is reserved for whoever is not registered.
+    /// The effect of the reservations on non-registrants.
     #[must_use]
     pub fn held_for_strangers(&self) -> Elsewhere {
         let [bars_reading, bars_writing] =
@@ -178,17 +181,18 @@ impl PersistentReservations {
         Elsewhere { has_registrants: self.has_registrants(), bars_reading, bars_writing }
     }
 
+    /// Whether the reservation lets an initiator access the unit in this way.
     pub(super) fn admits(&self, who: &Way, access: Access) -> bool {
         self.0.admits(who, access)
     }
 
-    /// Whether somebody is registered.
+    /// Whether this initiator and port are registered.
     pub(super) fn knows(&self, who: &Way) -> bool {
         self.0.key_of(who).is_some()
     }
 
-    /// Does a PERSISTENT RESERVE OUT command, where there are so many target ports. On success,
-    /// whom it concerns.
+    /// Executes a PERSISTENT RESERVE OUT command, for a target with `ports` ports. Returns the
+    /// changes that concern other registrants.
     pub(super) fn change(
         &mut self,
         who: &Way,
@@ -201,12 +205,12 @@ impl PersistentReservations {
         }
         let (key, new) = (parameters::KEY.get(data), parameters::ACTION_KEY.get(data));
         let registers = Out::registers(out.action);
-        // SPEC_I_PT names initiator ports, and nobody registers for another's. The standard has it
-        // only where something is registered, and ALL_TG_PT and APTPL, too.
+        // SPEC_I_PT, which registers other initiator ports, is not supported. It is valid only in
+        // REGISTER actions, as are ALL_TG_PT and APTPL.
         if registers && parameters::SPEC_I_PT.get(data) {
             return Err(Outcome::check(Sense::wrong_parameter(0, parameters::SPEC_I_PT)));
         }
-        // SPC-4 6.16.3: but for the ports of SPEC_I_PT it is as long as that, or it is an error.
+        // SPC-4 6.16.3: without SPEC_I_PT the list has exactly this length.
         if out.length != PARAMETER_BYTES {
             return Err(Outcome::check(Sense::PARAMETER_LIST_LENGTH));
         }
@@ -228,7 +232,7 @@ impl PersistentReservations {
                     true => (1..=ports).map(|port| who.id.clone().through(port)).collect(),
                     false => vec![who.clone()],
                 };
-                // As if each had come, or not at all (SPC-4 5.13.7).
+                // All ports are registered, or none (SPC-4 5.13.7).
                 self.0
                     .act_for(&ways, |registry, way| registration(registry.key_of(way), known, new))
             }
@@ -239,13 +243,13 @@ impl PersistentReservations {
         };
         let changes = changes.map_err(refused)?;
         if registers {
-            // It can: that has been looked at.
+            // This cannot fail: `can_persist` was checked.
             let _can = self.0.persist(persists);
         }
         Ok(changes)
     }
 
-    /// The data of a PERSISTENT RESERVE IN command, whole.
+    /// The data of a PERSISTENT RESERVE IN command, not cut.
     pub(super) fn report(&self, action: u8) -> Vec<u8> {
         match action {
             0x00 => self.keys(),
@@ -255,6 +259,7 @@ impl PersistentReservations {
         }
     }
 
+    // The header of a report with `length` bytes behind it.
     fn header(&self, length: usize) -> Vec<u8> {
         let mut data = vec![0; header::BYTES];
         header::GENERATION.put(&mut data, self.0.generation());
@@ -262,7 +267,7 @@ impl PersistentReservations {
         data
     }
 
-    // SPC-4 6.15.2.
+    // READ KEYS (SPC-4 6.15.2).
     fn keys(&self) -> Vec<u8> {
         let mut data = self.header(key::BYTES * self.0.registrants().len());
         for one in self.0.registrants() {
@@ -273,7 +278,7 @@ impl PersistentReservations {
         data
     }
 
-    // SPC-4 6.15.3.
+    // READ RESERVATION (SPC-4 6.15.3).
     fn held(&self) -> Vec<u8> {
         let Some(kind) = self.0.kind() else { return self.header(0) };
         let mut descriptor = [0; held::BYTES];
@@ -285,7 +290,7 @@ impl PersistentReservations {
         data
     }
 
-    // SPC-4 6.15.4: no commands beyond those of the standard.
+    // REPORT CAPABILITIES (SPC-4 6.15.4): no further commands are allowed.
     fn capabilities(&self) -> Vec<u8> {
         use capabilities::*;
         let mut data = vec![0; usize::from(BYTES)];
@@ -298,7 +303,7 @@ impl PersistentReservations {
         data
     }
 
-    // SPC-4 6.15.5.
+    // READ FULL STATUS (SPC-4 6.15.5).
     fn status(&self) -> Vec<u8> {
         use status::*;
         let mut list = Vec::new();
@@ -320,29 +325,29 @@ impl PersistentReservations {
         data
     }
 
-    /// As text, to be read after a restart.
+    /// The reservations as text, to be stored.
     #[must_use]
     pub fn write(&self) -> String {
         self.0.write()
     }
 
-    /// Reads what [`PersistentReservations::write`] has written; `None` if it is not that, or not
-    /// all of it.
+    /// Parses text of [`PersistentReservations::write`]; `None` if it is invalid or truncated.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
-        // 0 is nobody's key (SPC-4 6.16.3).
+        // 0 is no key (SPC-4 6.16.3).
         let registry: Registry<Way> = Registry::read(text)?;
         registry.registrants().iter().all(|one| one.key != 0).then_some(Self(registry))
     }
 }
 
-// What REGISTER asks for of somebody who has this key, or none: key 0 is none (SPC-4 5.13.7).
+// The action of REGISTER by an initiator whose key is `own`; a new key of 0 unregisters (SPC-4
+// 5.13.7).
 fn registration(own: Option<u64>, known: Option<u64>, new: u64) -> Option<Action> {
     match (own, new) {
         (None, _) if known.is_some_and(|known| known != 0) => {
             Some(Action::Rekey { known, key: new })
         }
-        // Nothing of its own to give up.
+        // No registration to remove.
         (None, 0) => None,
         (None, key) => Some(Action::Join { key }),
         (Some(_), 0) => Some(Action::Leave { known }),
@@ -350,7 +355,7 @@ fn registration(own: Option<u64>, known: Option<u64>, new: u64) -> Option<Action
     }
 }
 
-/// What somebody is told to whom this has happened (SPC-4 5.13.11).
+/// The unit attention of a registrant that a change concerns (SPC-4 5.13.11).
 pub(super) const fn attention(change: Change) -> Attention {
     match change {
         Change::Unregistered => Attention::RegistrationsPreempted,
@@ -359,6 +364,7 @@ pub(super) const fn attention(change: Change) -> Attention {
     }
 }
 
+// The outcome of a refused command.
 fn refused(refusal: Refusal) -> Outcome {
     match refusal {
         Refusal::Conflict => Outcome::conflict(),

@@ -1,4 +1,4 @@
-//! How a command ended: its status (SAM-5 5.3) and what its sense data says (SPC-4 4.5).
+//! The status of a command (SAM-5 5.3) and its sense data (SPC-4 4.5).
 
 use wire::Place;
 
@@ -8,32 +8,32 @@ use super::layout::sense::{DESCRIPTORS, FIXED, RESPONSE_CODE, descriptor, fixed,
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[repr(u8)]
 pub enum Status {
-    /// It was done.
+    /// The command succeeded.
     #[default]
     Good = 0x00,
-    /// Sense data says what happened.
+    /// Sense data describes the error or condition.
     CheckCondition = 0x02,
-    /// What was asked about is so.
+    /// The requested condition is met.
     ConditionMet = 0x04,
-    /// Not now.
+    /// The unit cannot execute the command now.
     Busy = 0x08,
     /// Another initiator has reserved it.
     ReservationConflict = 0x18,
-    /// There are as many commands as there may be.
+    /// No more commands can be queued.
     TaskSetFull = 0x28,
-    /// Another initiator's error has to be cleared first.
+    /// An ACA condition has to be cleared first.
     AcaActive = 0x30,
-    /// Another initiator has ended it.
+    /// Another initiator has aborted the command.
     TaskAborted = 0x40,
 }
 
-/// What kind of thing happened (SPC-4 4.5.6).
+/// Sense keys (SPC-4 4.5.6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum SenseKey {
     /// Nothing.
     NoSense = 0x0,
-    /// It was done with some effort.
+    /// The command succeeded after recovery.
     RecoveredError = 0x1,
     /// The logical unit cannot be used now.
     NotReady = 0x2,
@@ -41,41 +41,41 @@ pub enum SenseKey {
     MediumError = 0x3,
     /// Something else failed.
     HardwareError = 0x4,
-    /// It cannot be asked so.
+    /// The command or its parameters are invalid.
     IllegalRequest = 0x5,
-    /// Something has changed since the last command.
+    /// A unit attention: something has changed since the last command.
     UnitAttention = 0x6,
-    /// What is there must not be overwritten.
+    /// The medium is protected.
     DataProtect = 0x7,
-    /// Nothing was ever written there.
+    /// The blocks were never written.
     BlankCheck = 0x8,
-    /// It was ended; another try may help.
+    /// The target aborted the command; a retry may succeed.
     AbortedCommand = 0xb,
-    /// Data is not what it was compared with.
+    /// Compared data differs.
     Miscompare = 0xe,
 }
 
-/// The field that is wrong (SPC-4 4.5.2.4.2).
+/// A pointer to an invalid field (SPC-4 4.5.2.4.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Field {
-    /// Of the command, or else of the parameters.
+    /// Whether it is in the CDB; otherwise it is in the parameter list.
     pub is_in_cdb: bool,
-    /// The byte where it begins.
+    /// Its first byte.
     pub byte: u16,
-    /// Its highest bit, if it is not whole bytes.
+    /// Its highest bit; `None` if it consists of whole bytes.
     pub bit: Option<u8>,
 }
 
-/// What sense data says.
+/// The contents of sense data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Sense {
-    /// The kind.
+    /// The sense key.
     pub key: SenseKey,
     /// Additional sense code and its qualifier.
     pub code: u16,
     /// INFORMATION: for a miscompare, the offset of the byte; for a medium error, the block.
     pub information: Option<u64>,
-    /// The field that is wrong.
+    /// The invalid field.
     pub field: Option<Field>,
 }
 
@@ -178,13 +178,13 @@ impl Status {
 }
 
 impl Sense {
-    /// A kind, a code and nothing more.
+    /// Sense data with a key and a code only.
     #[must_use]
     pub const fn new(key: SenseKey, code: u16) -> Self {
         Self { key, code, information: None, field: None }
     }
 
-    /// A field of the command that cannot be so: its byte, and its highest bit unless it is whole
+    /// An invalid field in the CDB: its byte, and its highest bit unless it consists of whole
     /// bytes.
     #[must_use]
     pub const fn in_cdb(byte: u16, bit: Option<u8>) -> Self {
@@ -192,31 +192,31 @@ impl Sense {
         Self { field, ..Self::INVALID_FIELD_IN_CDB }
     }
 
-    /// As [`Sense::in_cdb`], of the parameters.
+    /// As [`Sense::in_cdb`], in the parameter list.
     #[must_use]
     pub const fn in_parameters(byte: u16, bit: Option<u8>) -> Self {
         let field = Some(Field { is_in_cdb: false, byte, bit });
         Self { field, ..Self::INVALID_FIELD_IN_PARAMETERS }
     }
 
-    /// This field of the command cannot be so.
+    /// An invalid field in the CDB.
     pub(crate) fn wrong(field: impl Place) -> Self {
         Self::in_cdb(field.byte(), field.bit())
     }
 
-    /// This field of the parameters cannot be so, in a structure that begins at a byte of them.
+    /// An invalid field in the parameter list, in a structure that begins at byte `begin`.
     pub(crate) fn wrong_parameter(begin: usize, field: impl Place) -> Self {
         let begin = u16::try_from(begin).unwrap_or(u16::MAX);
         Self::in_parameters(begin.saturating_add(field.byte()), field.bit())
     }
 
-    /// The same, with something to INFORMATION.
+    /// The same sense with a value in INFORMATION.
     #[must_use]
     pub const fn about(self, information: u64) -> Self {
         Self { information: Some(information), ..self }
     }
 
-    /// Its bytes, in descriptor format (SPC-4 4.5.2) or fixed format (SPC-4 4.5.3).
+    /// Encodes the sense data in descriptor format (SPC-4 4.5.2) or fixed format (SPC-4 4.5.3).
     #[must_use]
     pub fn write(&self, is_descriptor: bool) -> Vec<u8> {
         if is_descriptor { self.write_descriptors() } else { self.write_fixed() }
@@ -228,7 +228,7 @@ impl Sense {
         RESPONSE_CODE.put(&mut bytes, FIXED);
         KEY.put(&mut bytes, self.key as u8);
         ADDITIONAL_LENGTH.put(&mut bytes, additional(BYTES - BEFORE));
-        // What does not fit is not valid (SPC-4 4.5.3).
+        // A larger value is left out (SPC-4 4.5.3).
         if let Some(Ok(information)) = self.information.map(u32::try_from) {
             VALID.put(&mut bytes, true);
             INFORMATION.put(&mut bytes, information);
@@ -264,7 +264,7 @@ impl Sense {
         bytes
     }
 
-    /// Reads current sense data of either format; `None` if it is neither.
+    /// Decodes current sense data of either format; `None` if it is neither.
     #[must_use]
     pub fn read(bytes: &[u8]) -> Option<Self> {
         bytes.first()?;
@@ -304,7 +304,7 @@ impl Sense {
     }
 }
 
-// Sense data is far shorter than that.
+// An ADDITIONAL LENGTH field; sense data is always short enough.
 fn additional(bytes: usize) -> u8 {
     u8::try_from(bytes).unwrap_or(u8::MAX)
 }

@@ -1,12 +1,13 @@
-//! One logical unit: what it makes of a command.
+//! A logical unit: its state, and how it executes commands.
 //!
 //! ```text
 //! begin ─► reserved? ─► attention? ─► a command? ─► answer, parameters, or what a device does
 //! ```
 //!
 //! Invariants:
-//! - A command that is not carried out has changed nothing, but for the attention it has told.
-//! - An initiator is told of an attention once, and before any of its commands is carried out.
+//! - A command that is not executed has changed nothing, except that it may have taken a unit
+//!   attention.
+//! - An initiator gets a unit attention once, before any of its commands is executed.
 
 use std::collections::BTreeMap;
 
@@ -31,11 +32,11 @@ use super::sense::{Sense, Status};
 pub enum ResetKind {
     /// As after power on.
     PowerOn,
-    /// At an initiator's wish.
+    /// At an initiator's request.
     Wish,
 }
 
-/// An initiator that can be heard.
+/// An attached initiator.
 #[derive(Debug)]
 struct Seen {
     way: Way,
@@ -48,16 +49,16 @@ pub struct LogicalUnit {
     data: UnitData,
     mode: ModeState,
     reservations: PersistentReservations,
-    /// Reservations have changed and are to be kept.
+    /// Whether reservations have changed and have to be stored.
     is_unsaved: bool,
-    /// Who has reserved it with RESERVE(6).
+    /// The holder of a RESERVE(6) reservation.
     reserved: Option<Nexus>,
     elsewhere: Elsewhere,
     seen: BTreeMap<Nexus, Seen>,
 }
 
 impl LogicalUnit {
-    /// A logical unit with what was kept of its reservations.
+    /// A logical unit with stored reservations.
     #[must_use]
     pub const fn new(data: UnitData, reservations: PersistentReservations) -> Self {
         Self {
@@ -75,20 +76,20 @@ impl LogicalUnit {
         }
     }
 
-    /// What it is.
+    /// Its description.
     #[must_use]
     pub const fn unit_data(&self) -> &UnitData {
         &self.data
     }
 
-    /// Whether sense data has descriptors: the format that [`Sense::write`] is to use.
+    /// Whether sense data has descriptor format, for [`Sense::write`].
     #[must_use]
     pub const fn has_descriptors(&self) -> bool {
         self.mode.has_descriptors
     }
 
-    /// Its reservations as text, if they have changed and are to be kept: the command that has
-    /// changed them is answered when they are.
+    /// Takes its reservations as text, if they have changed and have to be stored: the command that
+    /// has changed them is answered afterwards.
     pub fn unsaved(&mut self) -> Option<String> {
         std::mem::take(&mut self.is_unsaved).then(|| self.reservations.write())
     }
@@ -99,18 +100,19 @@ impl LogicalUnit {
         &self.reservations
     }
 
-    /// Puts reservations back that could not be kept; nobody is told of what was changed.
+    /// Restores reservations whose change could not be stored. Unit attentions that the change has
+    /// raised stay pending.
     pub fn restore(&mut self, reservations: PersistentReservations) {
         self.reservations = reservations;
         self.is_unsaved = false;
     }
 
-    /// What those have reserved who come by another protocol.
+    /// Sets the effect of reservations through the other protocol.
     pub const fn set_elsewhere(&mut self, elsewhere: Elsewhere) {
         self.elsewhere = elsewhere;
     }
 
-    /// What initiators have reserved, for those who come by another protocol.
+    /// The effect of initiators' reservations on the other protocol.
     #[must_use]
     pub fn held(&self) -> Elsewhere {
         let held = self.reservations.held_for_strangers();
@@ -122,8 +124,8 @@ impl LogicalUnit {
         }
     }
 
-    /// Whether reading and writing commands of an initiator are carried out whatever has happened
-    /// before, until something of this is changed: [`super::read_write`] says what they take.
+    /// Whether reads and writes of an initiator need no further checks until the unit changes:
+    /// [`super::read_write`] then makes their plans.
     #[must_use]
     pub fn is_clear(&self, nexus: Nexus) -> bool {
         let has_none = |one: &Seen| one.attentions.is_empty();
@@ -134,7 +136,7 @@ impl LogicalUnit {
         !is_held && is_usual && self.seen.get(&nexus).is_some_and(has_none)
     }
 
-    /// Whether what others have reserved bars an initiator from writing now.
+    /// Whether a reservation of another initiator or protocol bars an initiator from writing now.
     #[must_use]
     pub fn bars_writing(&self, nexus: Nexus) -> bool {
         let is_known = |seen: &Seen| self.reservations.admits(&seen.way, Access::Write);
@@ -143,14 +145,14 @@ impl LogicalUnit {
             || !self.seen.get(&nexus).is_some_and(is_known)
     }
 
-    /// An initiator can be heard from now on; it is told that the logical unit is new to it.
+    /// Attaches an initiator, with a unit attention that the logical unit is new to it.
     pub fn attach(&mut self, nexus: Nexus, way: Way) {
         let mut attentions = Attentions::default();
         attentions.raise(Attention::PowerOn);
         self.seen.insert(nexus, Seen { way, attentions });
     }
 
-    /// An initiator is gone: what it had reserved for as long as it is there is free (SPC-2 5.5.1).
+    /// Detaches an initiator, and releases its RESERVE(6) reservation (SPC-2 5.5.1).
     pub fn detach(&mut self, nexus: Nexus) {
         self.seen.remove(&nexus);
         if self.reserved == Some(nexus) {
@@ -158,7 +160,8 @@ impl LogicalUnit {
         }
     }
 
-    /// As after power on, or reset by an initiator; persistent reservations stay (SAM-5 6.3.3).
+    /// Resets settings and RESERVE(6), with a unit attention for all; persistent reservations stay
+    /// (SAM-5 6.3.3).
     pub fn reset(&mut self, kind: ResetKind) {
         self.mode = ModeState::default();
         self.reserved = None;
@@ -168,7 +171,7 @@ impl LogicalUnit {
         });
     }
 
-    /// Has another size from now on.
+    /// Sets the size, with a unit attention if it has changed.
     pub fn resize(&mut self, block_count: u64) {
         if self.data.block_count != block_count {
             self.data.block_count = block_count;
@@ -176,33 +179,37 @@ impl LogicalUnit {
         }
     }
 
-    /// All that others had asked for was ended by `nexus` (SAM-5 7.4: CLEAR TASK SET).
+    /// Raises a unit attention at all but `nexus`, which has aborted their commands (SAM-5 7.4:
+    /// CLEAR TASK SET).
     pub fn commands_cleared(&mut self, nexus: Nexus) {
         self.raise_others(nexus, Attention::CommandsCleared);
     }
 
-    /// It is reached otherwise through some ports.
+    /// Raises a unit attention that states of ports have changed.
     pub fn port_states_changed(&mut self) {
         if self.data.has_port_states() {
             self.raise_all(Attention::PortStatesChanged);
         }
     }
 
-    /// There are other logical units than before.
+    /// Raises a unit attention that the list of logical units has changed.
     pub fn luns_changed(&mut self) {
         self.raise_all(Attention::LunsChanged);
     }
 
+    // Raises a unit attention at all initiators.
     fn raise_all(&mut self, attention: Attention) {
         self.seen.values_mut().for_each(|one| one.attentions.raise(attention));
     }
 
+    // Raises a unit attention at all initiators but one.
     fn raise_others(&mut self, nexus: Nexus, attention: Attention) {
         let others = self.seen.iter_mut().filter(|(other, _)| **other != nexus);
         others.for_each(|(_, one)| one.attentions.raise(attention));
     }
 
-    /// What is to be done for a command, with which `sent_bytes` come as its initiator says.
+    /// Begins a command with `sent_bytes` bytes of data, according to its initiator. Returns its
+    /// first step.
     pub fn begin(
         &mut self,
         nexus: Nexus,
@@ -214,7 +221,7 @@ impl LogicalUnit {
         if command.is_ok_and(|command| self.is_in_conflict(nexus, &command)) {
             return Step::Answer(Outcome::conflict());
         }
-        // SAM-5 5.14.1: these are carried out all the same.
+        // SAM-5 5.14.1: these commands are executed despite a pending unit attention.
         let is_told = !matches!(OPERATION_CODE.get(cdb), 0x03 | 0x12 | 0xa0);
         let attention = match self.seen.get_mut(&nexus) {
             Some(seen) if is_told => seen.attentions.take(),
@@ -234,7 +241,7 @@ impl LogicalUnit {
         }
     }
 
-    // What is done with as much data as comes.
+    // The step for the data that comes, which may be less than the command says.
     fn of_sent(&self, step: Step, sent_bytes: u32, cdb: &[u8; 16]) -> Step {
         let refused = |about_bytes| {
             let outcome = Outcome::check(Sense::INVALID_FIELD_IN_INFORMATION_UNIT);
@@ -247,7 +254,7 @@ impl LogicalUnit {
                 Ok(None) => Step::Answer(Outcome::good(plan.about_bytes)),
                 Err(_) => refused(plan.about_bytes),
             },
-            // Data to compare no blocks with: their number has eight bits (SBC-3 5.2).
+            // COMPARE AND WRITE of 0 blocks with data: the count has only eight bits (SBC-3 5.2).
             Step::Answer(Outcome { status: Status::Good, .. })
                 if OPERATION_CODE.get(cdb) == 0x89 && sent_bytes > 0 =>
             {
@@ -257,7 +264,8 @@ impl LogicalUnit {
         }
     }
 
-    // SPC-4 5.13.1 and its table of commands, SBC-3 4.18; SPC-2 5.5.1 for RESERVE(6).
+    // Whether a reservation bars the command (SPC-4 5.13.1 and its table of commands, SBC-3 4.18;
+    // SPC-2 5.5.1 for RESERVE(6)).
     fn is_in_conflict(&self, nexus: Nexus, command: &Command) -> bool {
         let is_always = matches!(
             command,
@@ -286,6 +294,7 @@ impl LogicalUnit {
         access(command).is_some_and(|access| !self.reservations.admits(&seen.way, access))
     }
 
+    // Executes a command that nothing bars.
     fn carry_out(
         &mut self,
         nexus: Nexus,
@@ -297,7 +306,7 @@ impl LogicalUnit {
             Command::TestUnitReady
             | Command::SendDiagnostic
             | Command::StartStopUnit { starts: true } => Vec::new(),
-            // It cannot be stopped for one initiator alone.
+            // The unit cannot be stopped for one initiator alone.
             Command::StartStopUnit { starts: false } => {
                 return Err(Sense::wrong(start_stop::START));
             }
@@ -356,9 +365,10 @@ impl LogicalUnit {
         Ok(Step::Answer(Outcome::data(data)))
     }
 
+    // The step of a command with a parameter list.
     fn wants_parameters(&self, command: Command) -> Result<Step, Sense> {
         let length = match command {
-            // Vendor's own pages, or pages that are kept (SPC-4 6.9).
+            // Vendor-specific pages and saved pages are not supported (SPC-4 6.9).
             Command::ModeSelect { has_pages: false, .. } => {
                 return Err(Sense::wrong(mode_select::PF));
             }
@@ -366,7 +376,7 @@ impl LogicalUnit {
                 return Err(Sense::wrong(mode_select::SP));
             }
             Command::ModeSelect { length, .. } => length,
-            // What is longer says why when it has come.
+            // A longer list of a REGISTER action is checked when it has come: it may set SPEC_I_PT.
             Command::ReservationOut { action, length, .. }
                 if length < PARAMETER_BYTES
                     || length > PARAMETER_BYTES && !Out::registers(action) =>
@@ -383,7 +393,7 @@ impl LogicalUnit {
         Ok(Step::Parameters(command, length))
     }
 
-    /// Goes on with what has come for a command.
+    /// Continues a command with its parameter list. Returns the next step.
     pub fn parameters(&mut self, nexus: Nexus, command: &Command, data: &[u8]) -> Step {
         let length = data.len() as u64;
         match *command {
@@ -411,9 +421,10 @@ impl LogicalUnit {
         }
     }
 
+    // Executes PERSISTENT RESERVE OUT.
     fn reserve(&mut self, nexus: Nexus, out: Out, data: &[u8]) -> Step {
         let Some(seen) = self.seen.get(&nexus) else { return Step::Answer(Outcome::conflict()) };
-        // It may have been reserved while its parameters came.
+        // Another initiator or host may have reserved the unit while the parameter list came.
         if self.reserved.is_some_and(|by| by != nexus) || self.elsewhere.has_registrants {
             return Step::Answer(Outcome::conflict());
         }
@@ -438,7 +449,7 @@ impl LogicalUnit {
         if aborted.is_empty() { Step::Answer(outcome) } else { Step::Abort(aborted, outcome) }
     }
 
-    // Lengths of 0 are no error and nothing is done (SBC-3 5).
+    // The step of a block command. A length of 0 is no error (SBC-3 5).
     fn block(&self, command: Command, cdb: &[u8; 16]) -> Result<Step, Sense> {
         let plan = plan::plan(command, cdb, &self.data)?;
         if plan.is_some_and(|plan| plan.operation.writes()) {
@@ -447,6 +458,7 @@ impl LogicalUnit {
         Ok(plan.map_or_else(|| Step::Answer(Outcome::good(0)), Step::Device))
     }
 
+    // Fails if the unit is write-protected.
     fn is_writable(&self) -> Result<(), Sense> {
         match (self.data.is_read_only, self.mode.is_write_protected) {
             (true, _) => Err(Sense::WRITE_PROTECTED),
@@ -456,6 +468,7 @@ impl LogicalUnit {
     }
 }
 
+// The data of REPORT SUPPORTED TASK MANAGEMENT FUNCTIONS.
 fn management_functions(is_long: bool) -> Vec<u8> {
     use management::*;
     let mut data = vec![0; if is_long { EXTENDED_BYTES } else { BYTES }];
@@ -467,6 +480,7 @@ fn management_functions(is_long: bool) -> Vec<u8> {
     data
 }
 
+// Cuts data to the allocation length.
 fn cut(mut data: Vec<u8>, allocation: u32) -> Vec<u8> {
     data.truncate(usize::try_from(allocation).unwrap_or(usize::MAX));
     data

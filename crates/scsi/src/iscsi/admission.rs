@@ -1,18 +1,18 @@
-//! How a login ends, and what it takes.
+//! The status of a login, and its conditions.
 
 use super::chap::Chap;
 
-/// How a login ends (11.13.5): class and detail.
+/// The status of a login (11.13.5): class and detail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
 pub enum LoginStatus {
-    /// It was done.
+    /// The login succeeded.
     Success = 0x0000,
-    /// What the initiator says cannot be.
+    /// The initiator's requests are invalid.
     InitiatorError = 0x0200,
-    /// It has not proved who it is.
+    /// The initiator's authentication failed.
     AuthenticationFailure = 0x0201,
-    /// It may not.
+    /// The initiator is not allowed to log in.
     AuthorizationFailure = 0x0202,
     /// There is no such target.
     NotFound = 0x0203,
@@ -20,28 +20,28 @@ pub enum LoginStatus {
     UnsupportedVersion = 0x0205,
     /// More connections than agreed.
     TooManyConnections = 0x0206,
-    /// It has not said who it is, or what it wants.
+    /// A required parameter is missing.
     MissingParameter = 0x0207,
-    /// The session is another's.
+    /// The session does not allow this connection, for example through another portal group.
     CannotInclude = 0x0208,
     /// There is no such type of session.
     SessionTypeUnsupported = 0x0209,
     /// There is no such session.
     SessionDoesNotExist = 0x020a,
-    /// A request that may not come now.
+    /// The request is invalid in this stage.
     InvalidRequest = 0x020b,
-    /// Something inside failed.
+    /// The target has failed internally.
     TargetError = 0x0300,
-    /// Not now.
+    /// The service is temporarily unavailable.
     ServiceUnavailable = 0x0301,
-    /// There is no room.
+    /// The target has no resources for another session.
     OutOfResources = 0x0302,
 }
 
-/// What an initiator has to prove, and what it is told.
+/// The conditions of an admitted login, and data to declare.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Admission {
-    /// What both ends prove; nothing if there is none.
+    /// CHAP secrets of both ends; `None` for no authentication.
     pub chap: Option<Chap>,
     /// TargetPortalGroupTag.
     pub group: u16,

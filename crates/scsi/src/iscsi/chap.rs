@@ -10,15 +10,15 @@ use subtle::ConstantTimeEq as _;
 
 /// Bytes of a challenge at most (12.1.3).
 pub(crate) const CHALLENGE_BYTES_MAX: usize = 1024;
-/// Bytes of a challenge of this end.
+/// Bytes of the challenges that this end makes, at most.
 pub(crate) const CHALLENGE_BYTES: usize = 32;
 
-/// What is known to both ends and told to nobody.
+/// A shared secret, never printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Vec<u8>);
 
 impl Secret {
-    /// These bytes.
+    /// A secret of these bytes.
     #[must_use]
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
         Self(bytes.into())
@@ -31,7 +31,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Who an end says it is, and what proves it.
+/// A user name and its secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Credentials {
     /// CHAP_N.
@@ -40,26 +40,27 @@ pub struct Credentials {
     pub secret: Secret,
 }
 
-/// What ends prove to one another.
+/// The credentials of both ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chap {
-    /// What the initiator proves.
+    /// The initiator's credentials.
     pub initiator: Credentials,
-    /// What the target proves if it is asked to.
+    /// The target's credentials, for mutual authentication.
     pub target: Option<Credentials>,
 }
 
-/// Bytes that nobody can foretell, fresh for every login.
+/// A random challenge, fresh for every login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Nonce {
     /// CHAP_I.
     pub id: u8,
-    /// CHAP_C, as much of it as the algorithm's digest is long: there are peers that have room for
-    /// no more.
+    /// CHAP_C; as many bytes of it are sent as the algorithm's digest has, since some peers have
+    /// room for no more.
     pub challenge: [u8; CHALLENGE_BYTES],
 }
 
 impl Nonce {
+    /// The part of the challenge for an algorithm.
     pub(crate) fn challenge_for(&self, algorithm: Algorithm) -> &[u8] {
         let bytes = match algorithm {
             Algorithm::Md5 => 16,
@@ -70,10 +71,10 @@ impl Nonce {
     }
 }
 
-/// How a challenge is answered, by the number of the algorithm.
+/// Digest algorithms, with their numbers in CHAP_A.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Algorithm {
-    /// MD5, which every end has.
+    /// MD5, which every end supports.
     Md5 = 5,
     /// SHA1.
     Sha1 = 6,
@@ -84,10 +85,10 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// Those there are; an initiator offers the strongest first.
+    /// All algorithms, the strongest first, as an initiator offers them.
     pub const ALL: [Self; 4] = [Self::Sha3_256, Self::Sha256, Self::Sha1, Self::Md5];
 
-    /// The first of a list that there is; `None` if none of them is.
+    /// The first supported algorithm of a list; `None` if none is.
     pub(crate) fn choose(list: &str) -> Option<Self> {
         list.split(',').find_map(|one| {
             let number = super::text::number(one)?;
@@ -95,7 +96,7 @@ impl Algorithm {
         })
     }
 
-    /// What answers a challenge (RFC 1994 4.1).
+    /// The response to a challenge (RFC 1994 4.1).
     #[must_use]
     pub fn response(self, id: u8, secret: &Secret, challenge: &[u8]) -> Vec<u8> {
         let parts = [&[id], &secret.0[..], challenge].concat();
@@ -107,7 +108,7 @@ impl Algorithm {
         }
     }
 
-    /// Whether an answer is right; it takes as long if it is not.
+    /// Whether a name and response match the credentials, compared in constant time.
     pub(crate) fn proves(
         self,
         id: u8,

@@ -1,4 +1,4 @@
-//! Data of commands, as it comes to a target and as it leaves it (RFC 7143 4.2.5.2, 11.7, 11.8).
+//! Data of commands at the target's end: Data-Out, R2T and Data-In (RFC 7143 4.2.5.2, 11.7, 11.8).
 
 use crate::{Residual, Sense, Status};
 
@@ -7,20 +7,20 @@ use super::pdu::{DataIn, DataOut, Digests, Header, NO_TAG, R2t, ScsiResponse, Wi
 use super::session::{Arrival, Coming, Ends, Reject, Session};
 use super::task::{Outstanding, Task, Unsolicited};
 
-/// Whether the data that a command takes is there.
+/// Whether a command's data has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expectation {
-    /// All of it: the command can be done.
+    /// All data has come: the command can be executed.
     Met,
-    /// It comes; [`Arrival::AllData`] says when it is all there.
+    /// Data is still coming; [`Arrival::AllData`] reports its end.
     Coming,
-    /// It will not come as it should: the command ends with this.
+    /// The data is invalid: the command ends with this sense.
     Failed(Sense),
 }
 
 impl Session {
-    /// So many bytes of a command's data are wanted, less if its initiator does not have as many.
-    /// What does not come unasked is asked for, so there must be room for it.
+    /// Expects `bytes` bytes of a command's data, fewer if its initiator has fewer. Sends R2Ts for
+    /// data that is not unsolicited, so the caller must have memory for all.
     pub fn expect(&mut self, task: Task, bytes: u32, out: &mut Vec<u8>) -> Expectation {
         let Some(outstanding) = self.tasks.get_mut(task) else { return Expectation::Met };
         let command = &outstanding.command;
@@ -39,8 +39,8 @@ impl Session {
         Expectation::Coming
     }
 
-    /// As [`Session::expect`], but there is room only for what comes unasked: nothing is asked for
-    /// before that is called.
+    /// As [`Session::expect`], but only for unsolicited data: no R2T is sent before
+    /// [`Session::expect`] is called, too.
     pub fn expect_unasked(&mut self, task: Task, bytes: u32) {
         let Some(outstanding) = self.tasks.get_mut(task) else { return };
         let command = &outstanding.command;
@@ -49,7 +49,8 @@ impl Session {
         outstanding.is_held = true;
     }
 
-    // R2Ts in order, as many as may be outstanding (11.8), once nothing more comes unasked.
+    // Sends R2Ts in order, as many as may be outstanding (11.8), once all unsolicited data has
+    // come.
     fn solicit(&mut self, task: Task, out: &mut Vec<u8>) {
         let parameters = self.parameters;
         let number = self.tasks.get(task).map_or(0, |outstanding| outstanding.connection);
@@ -92,7 +93,7 @@ impl Session {
         self.connection(number).map_or_else(Digests::default, |connection| connection.digests)
     }
 
-    /// A PDU of data begins.
+    /// Takes the header of a Data-Out PDU, and checks it against its command.
     pub(crate) fn data_out<'a>(
         &mut self,
         number: u16,
@@ -101,12 +102,12 @@ impl Session {
         out: &mut Vec<u8>,
     ) -> Result<Option<Arrival<'a>>, Reject> {
         let Some(task) = self.tasks.find(data.itt) else {
-            // On its way still when its command ended.
+            // Data that was in transit when its command ended is dropped.
             let is_late = self.tasks.ended_early(data.itt);
             return if is_late { Ok(None) } else { Err(Reject::InvalidField) };
         };
         let Some(outstanding) = self.tasks.get_mut(task) else { return Ok(None) };
-        // A command's data comes where it has come itself (4.2.2.1).
+        // A command's data comes on the connection of the command (4.2.2.1).
         if outstanding.connection != number || !outstanding.command.writes {
             return Err(Reject::Protocol);
         }
@@ -130,7 +131,7 @@ impl Session {
         }
     }
 
-    // Its data will not come as it should: its owner is told, once.
+    // Fails a command because of its data. Returns the arrival that reports it, once.
     fn fail<'a>(&mut self, task: Task, sense: Sense) -> Option<Arrival<'a>> {
         let outstanding = self.tasks.get_mut(task)?;
         outstanding.failure = Some(sense);
@@ -138,6 +139,7 @@ impl Session {
         (!is_told && !outstanding.is_aborted).then_some(Arrival::AllData(task, Err(sense)))
     }
 
+    /// Takes a piece of a PDU's data. Returns the part that its command expects, if any.
     pub(crate) fn data<'a>(&mut self, number: u16, bytes: &'a [u8]) -> Option<Arrival<'a>> {
         let Self { connections, tasks, .. } = self;
         let connection = connections.get_mut(usize::from(number))?.as_mut()?;
@@ -156,6 +158,7 @@ impl Session {
         (!bytes.is_empty()).then_some(Arrival::Data(*task, at, bytes))
     }
 
+    /// Takes the end of a PDU's data, intact or with a wrong digest. Returns what arrived with it.
     pub(crate) fn end_of_data<'a>(
         &mut self,
         number: u16,
@@ -165,7 +168,7 @@ impl Session {
         let connection = self.connection_mut(number)?;
         let coming = std::mem::replace(&mut connection.coming, Coming::Nobody);
         if !is_intact {
-            // 7.8: said, and the command that it is about fails.
+            // 7.8: the PDU is rejected, and its command fails.
             self.reject(number, Reject::DataDigest, out);
             let Coming::Of { task, end, .. } = coming else { return None };
             self.ended(task, end, None);
@@ -194,7 +197,7 @@ impl Session {
         }
     }
 
-    // A PDU of data has ended, and with it perhaps what it was part of.
+    // Notes the end of a Data-Out PDU, and of the sequence that it ends.
     fn ended(&mut self, task: Task, end: Ends, received: Option<u32>) {
         let max_burst = self.parameters.max_burst_bytes;
         let Some(outstanding) = self.tasks.get_mut(task) else { return };
@@ -214,12 +217,13 @@ impl Session {
         }
     }
 
-    /// Appends the header of the next piece of a command's data, of which `length` bytes are there,
-    /// and says how many of them belong to it: the caller appends those and [`trailer`], then the
-    /// header of the next piece. 0 if the initiator takes no more.
+    /// Appends the header of the next Data-In PDU of a command, of which `length` bytes of data are
+    /// left. Returns the bytes of this PDU: the caller appends those and [`trailer`], then calls
+    /// again. 0 if the initiator takes no more.
     ///
-    /// With `about_bytes` nothing follows these: the command was about so many bytes, has ended
-    /// well, and its place is free when the last piece, or a response in its stead, was appended.
+    /// With `about_bytes` these bytes are the command's last: it has succeeded, its residual refers
+    /// to `about_bytes`, and its place is free after the last PDU, or a response if there is no
+    /// data.
     pub fn data_header(
         &mut self,
         task: Task,
@@ -242,7 +246,7 @@ impl Session {
         }
         let (offset, data_sn, command) =
             (outstanding.sent, outstanding.data_sn, outstanding.command);
-        // A sequence ends with what there is, or when it is as long as it may be (11.7.1).
+        // A sequence ends with the data, or at MaxBurstLength (11.7.1).
         let is_final = piece == rest || piece == burst;
         let window = match (ends, self.answer_window(number, ends.is_some())) {
             (Some(_), window) => window,
@@ -273,14 +277,14 @@ impl Session {
         piece
     }
 
-    // The place of a command that ends with this answer can be taken again.
+    // The window of an answer, one command larger if the answer ends a non-immediate command.
     fn with_place_freed(&self, task: Task, ends: bool, window: Window) -> Window {
         let is_ordered = self.tasks.get(task).is_some_and(|one| !one.command.is_immediate);
         let more = u32::from(ends && is_ordered);
         Window { max_cmd_sn: window.max_cmd_sn.wrapping_add(more), ..window }
     }
 
-    /// Appends all data of a command that has ended well, as Data-In PDUs with headers and digests.
+    /// Appends all data of a command that has succeeded, as Data-In PDUs with headers and digests.
     pub fn send_data(&mut self, task: Task, data: &[u8], about_bytes: u64, out: &mut Vec<u8>) {
         let digests =
             self.connection_of(task).map_or_else(Digests::default, |number| self.digests(number));
@@ -297,8 +301,8 @@ impl Session {
         }
     }
 
-    /// Answers a command that was about so many bytes; its place is free. `sense` is what
-    /// [`Sense::write`] has written. What is still to come of its data goes to nobody.
+    /// Answers a command and frees its place; the residual refers to `about_bytes`. `sense` is
+    /// written by [`Sense::write`]. Data of the command that still comes is dropped.
     pub fn respond(
         &mut self,
         task: Task,
@@ -336,6 +340,7 @@ impl Session {
         trailer(&data, digests, out);
     }
 
+    // Frees a command's place; the rest of a PDU for it is dropped.
     fn release(&mut self, task: Task) {
         for connection in self.connections.iter_mut().flatten() {
             if matches!(connection.coming, Coming::Of { task: of, .. } if of == task) {
@@ -346,12 +351,12 @@ impl Session {
     }
 }
 
-// The place of a command and the number of an R2T; never that which is none.
+// A target transfer tag: the command's place and the number of the R2T; never `NO_TAG`.
 const fn transfer_tag(task: Task, r2t_sn: u32) -> u32 {
     (task.0 as u32) << 16 | r2t_sn & 0xffff
 }
 
-// Data that nobody has asked for (11.7): in order, up to what was agreed on.
+// Checks unsolicited data (11.7): in order, and within FirstBurstLength.
 fn unsolicited(outstanding: &mut Outstanding, data: &DataOut, length: u32) -> Result<Ends, Sense> {
     let Unsolicited::Until { end, data_sn } = &mut outstanding.unsolicited else {
         return Err(Sense::UNEXPECTED_UNSOLICITED_DATA);
@@ -366,7 +371,7 @@ fn unsolicited(outstanding: &mut Outstanding, data: &DataOut, length: u32) -> Re
     Ok(if data.is_final { Ends::Unsolicited } else { Ends::Pdu })
 }
 
-// Data that an R2T has asked for: the oldest, in order, all of it.
+// Checks solicited data: for the oldest R2T, in order, and exactly its length.
 fn solicited(
     outstanding: &mut Outstanding,
     task: Task,

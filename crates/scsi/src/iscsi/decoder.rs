@@ -1,4 +1,4 @@
-//! Bytes into headers and pieces of data (RFC 7143 11.2).
+//! Decodes bytes into headers and pieces of data (RFC 7143 11.2).
 //!
 //! ```text
 //!                                      ┌───────── no data ──────────┐
@@ -7,9 +7,9 @@
 //! ```
 //!
 //! Invariants:
-//! - A header is handed on when all of it has come, a piece of data when its PDU's length has been
-//!   checked; nothing is kept but one header.
-//! - After a fatal error there is nothing but that error.
+//! - A header is returned when all of it has come, a piece of data once its PDU's length has been
+//!   checked; only one header is buffered.
+//! - After a fatal error every call returns that error.
 
 use super::layout::{AHS_UNIT, DATA_SEGMENT_LENGTH, TOTAL_AHS_LENGTH};
 use super::pdu::{BHS_BYTES, DIGEST_BYTES, Digests, Header, padding_of};
@@ -17,45 +17,45 @@ use super::pdu::{BHS_BYTES, DIGEST_BYTES, Digests, Header, padding_of};
 /// Bytes of additional header segments at most (11.2.1.5: 255 words).
 const AHS_BYTES_MAX: usize = 255 * AHS_UNIT;
 const HEADER_BYTES_MAX: usize = BHS_BYTES + AHS_BYTES_MAX + DIGEST_BYTES;
-/// Bytes of data in a PDU before anything else has been agreed on (13.12).
+/// Bytes of data in a PDU at most, before anything else is negotiated (13.12).
 pub const DEFAULT_DATA_BYTES: u32 = 8192;
 
-/// Something that came.
+/// A decoded part of a PDU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event<'a> {
     /// A header, and how many bytes of data follow it.
     Header(Header, u32),
-    /// The next piece of that data; not empty.
+    /// The next piece of the PDU's data; not empty.
     Data(&'a [u8]),
-    /// All of the data has come.
+    /// The end of the PDU's data.
     End {
-        /// The digest fits, or there is none.
+        /// The digest is right, or there is none.
         is_intact: bool,
     },
 }
 
-/// Why nothing more can be read from a connection: with error recovery level 0, it is closed
+/// Why a connection has to be closed: with error recovery level 0 every such error is fatal
 /// (7.1.4.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Fatal {
-    /// What a header says is not what was sent (7.8).
+    /// The header digest is wrong (7.8).
     #[error("a header is not what its digest says")]
     HeaderDigest,
-    /// More data than agreed.
+    /// A PDU has more data than negotiated.
     #[error("{length} bytes of data in a PDU, of {limit} at most")]
     TooMuchData {
-        /// That come.
+        /// Bytes of the PDU.
         length: u32,
-        /// That may.
+        /// Bytes that were negotiated.
         limit: u32,
     },
-    /// A PDU that may not come now.
+    /// A PDU is not allowed now.
     #[error("a PDU with opcode {opcode:#04x} came out of order")]
     Sequence {
         /// Its opcode.
         opcode: u8,
     },
-    /// Commands are missing, and nothing can bring them (4.2.2.1).
+    /// Commands are missing, and cannot be recovered (4.2.2.1).
     #[error("command {came} came when {expected} was expected")]
     MissingCommands {
         /// CmdSN of the one that came.
@@ -63,16 +63,16 @@ pub enum Fatal {
         /// ExpCmdSN.
         expected: u32,
     },
-    /// The login has failed; its initiator was told.
+    /// The login has failed; the answer says so.
     #[error("the login ended with status {0:#06x}")]
     Login(u16),
-    /// The target does without digests that this end requires (13.1).
+    /// The target does not use the digests that this end requires (13.1).
     #[error("it does not use the digests that are required")]
     NoDigests,
-    /// The target has not proved who it is, or wants no proof of this end (12.1).
+    /// The target failed authentication, or does not use CHAP (12.1).
     #[error("the target takes no CHAP, or has not proved who it is")]
     NoProof,
-    /// What a target answers is about nothing that was asked.
+    /// A target's answer fits no request.
     #[error("an answer with opcode {opcode:#04x} fits nothing that was asked")]
     Unasked {
         /// Its opcode.
@@ -82,19 +82,19 @@ pub enum Fatal {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// The header until it has so many bytes.
+    /// Reading the header until it has `needed` bytes.
     Header {
         needed: usize,
     },
-    /// Bytes of data to come.
+    /// Reading data; `left` bytes are to come.
     Data {
         left: u32,
     },
-    /// Bytes of padding to come.
+    /// Reading padding; `left` bytes are to come.
     Padding {
         left: usize,
     },
-    /// The bytes of the data digest that have come.
+    /// Reading the data digest; `filled` bytes have come.
     Digest {
         bytes: [u8; DIGEST_BYTES],
         filled: usize,
@@ -102,7 +102,7 @@ enum Phase {
     Failed(Fatal),
 }
 
-/// Reads what one end of a connection gets.
+/// Decodes the bytes that one end of a connection receives.
 ///
 /// ```
 /// use scsi::iscsi::{Decoder, Digests, Event, Header, NO_TAG, Numbers};
@@ -124,7 +124,7 @@ pub struct Decoder {
     header: [u8; HEADER_BYTES_MAX],
     filled: usize,
     additional: usize,
-    /// Of the data until now, and how long it is in all.
+    /// CRC-32C of the data so far, and the data's length.
     crc: u32,
     length: u32,
 }
@@ -136,7 +136,7 @@ impl Default for Decoder {
 }
 
 impl Decoder {
-    /// Before anything has come.
+    /// A decoder for a new connection.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -151,15 +151,16 @@ impl Decoder {
         }
     }
 
-    /// Goes on with what a login has agreed on: digests, and bytes of data in a PDU.
+    /// Sets the negotiated digests and the bytes of data in a PDU at most.
     pub const fn agree(&mut self, digests: Digests, data_bytes: u32) {
         (self.digests, self.data_bytes) = (digests, data_bytes);
     }
 
-    /// Takes bytes off the front of `input` until they make an event; `None` when they do not.
+    /// Takes bytes off the front of `input` until an event is complete; `None` if more bytes are
+    /// needed.
     ///
     /// # Errors
-    /// When the connection cannot go on; from then on always the same.
+    /// When the connection has to be closed; later calls return the same error.
     pub fn next<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Event<'a>>, Fatal> {
         let event = self.step(input);
         if let Err(fatal) = event {
@@ -168,19 +169,19 @@ impl Decoder {
         event
     }
 
-    /// Whether a PDU has begun to come and not ended.
+    /// Whether a PDU has come in part.
     #[must_use]
     pub fn is_within_pdu(&self) -> bool {
         self.phase != Phase::Header { needed: BHS_BYTES } || self.filled > 0
     }
 
-    /// The latest header, as it came.
+    /// The bytes of the latest header.
     #[must_use]
     pub fn latest_header(&self) -> &[u8] {
         &self.header[..BHS_BYTES]
     }
 
-    /// What the latest header says.
+    /// The latest header, decoded.
     pub(crate) fn latest(&self) -> Header {
         let mut bytes = [0; BHS_BYTES];
         bytes.copy_from_slice(self.latest_header());
@@ -193,6 +194,7 @@ impl Decoder {
         &self.header[BHS_BYTES..BHS_BYTES + self.additional]
     }
 
+    // Goes on until an event is complete or the input ends.
     fn step<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Event<'a>>, Fatal> {
         loop {
             match self.phase {
@@ -242,6 +244,7 @@ impl Decoder {
         }
     }
 
+    // Takes a piece of data, as much as is there.
     fn data<'a>(&mut self, input: &mut &'a [u8], left: u32) -> Option<Event<'a>> {
         let bytes = take(input, left as usize);
         if bytes.is_empty() {
@@ -256,17 +259,20 @@ impl Decoder {
         Some(Event::Data(bytes))
     }
 
+    // Ends a PDU with data.
     fn end<'a>(&mut self, is_intact: bool) -> Event<'a> {
         self.begin_header();
         Event::End { is_intact }
     }
 
+    // Begins the next header.
     const fn begin_header(&mut self) {
         self.phase = Phase::Header { needed: BHS_BYTES };
         (self.filled, self.crc) = (0, 0);
     }
 
-    // TotalAHSLength and DataSegmentLength (11.2.1.5, 11.2.1.6). Answers how long the header is.
+    // Checks TotalAHSLength and DataSegmentLength (11.2.1.5, 11.2.1.6). Returns the bytes of the
+    // whole header.
     fn check_lengths(&mut self) -> Result<usize, Fatal> {
         self.additional = usize::from(TOTAL_AHS_LENGTH.get(&self.header)) * AHS_UNIT;
         let length = DATA_SEGMENT_LENGTH.get(&self.header);
@@ -277,7 +283,7 @@ impl Decoder {
         Ok(BHS_BYTES + self.additional + digest)
     }
 
-    // All bytes of the header are there.
+    // Checks and decodes a complete header.
     fn header<'a>(&mut self, whole: usize) -> Result<Event<'a>, Fatal> {
         if self.digests.header {
             let (header, digest) = self.header[..whole].split_at(whole - DIGEST_BYTES);
@@ -299,6 +305,7 @@ impl Decoder {
     }
 }
 
+// Takes up to `most` bytes off the front of `input`.
 fn take<'a>(input: &mut &'a [u8], most: usize) -> &'a [u8] {
     let (taken, rest) = input.split_at(most.min(input.len()));
     *input = rest;

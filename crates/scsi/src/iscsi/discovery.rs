@@ -1,4 +1,4 @@
-//! Text in full feature phase: which targets there are (RFC 7143 11.10, 11.11, Appendix C).
+//! Text requests in full feature phase: SendTargets (RFC 7143 11.10, 11.11, Appendix C).
 
 use super::decoder::Fatal;
 use super::pdu::{Digests, Header, NO_TAG, TextRequest, TextResponse, trailer};
@@ -6,7 +6,7 @@ use super::session::{Arrival, Coming, Reject, Session};
 use super::text;
 use super::text_state::TextState;
 
-/// A target and where it is, as initiators are told.
+/// A target and its addresses, as SendTargets reports them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetRecord {
     /// TargetName.
@@ -16,6 +16,7 @@ pub struct TargetRecord {
 }
 
 impl Session {
+    /// Takes a Text Request: begins or continues a text, or sends the next part of an answer.
     pub(crate) fn text<'a>(
         &mut self,
         number: u16,
@@ -30,7 +31,7 @@ impl Session {
             self.reject(number, Reject::InvalidField, out);
             return None;
         }
-        // 11.10.1: it goes on, or is given up for another.
+        // 11.10.1: the text continues, or a new one replaces it.
         if is_new {
             let tag = state.tag.wrapping_add(1).max(1);
             *state = TextState { itt: request.itt, tag, ..TextState::default() };
@@ -48,6 +49,7 @@ impl Session {
         self.text_has_come(number, out)
     }
 
+    /// Handles a text whose request PDU is complete.
     pub(crate) fn text_has_come<'a>(
         &mut self,
         number: u16,
@@ -70,7 +72,7 @@ impl Session {
             match key {
                 "SendTargets" if is_wish(value) => asked = Some(value.to_owned()),
                 "SendTargets" => is_refused = true,
-                // It may be declared anew (13.12); nothing else is settled any more.
+                // The only key that may be declared again (13.12).
                 "MaxRecvDataSegmentLength" => {
                     let bytes = text::number(value).and_then(|bytes| u32::try_from(bytes).ok());
                     match bytes.filter(|bytes| (512..1 << 24).contains(bytes)) {
@@ -81,9 +83,9 @@ impl Session {
                 _ => text::push(&mut connection.text.answer, key, "NotUnderstood"),
             }
         }
-        // 6.2 has NotUnderstood for every key. To initiators that know nothing but SendTargets that
-        // is the end of the session (libiscsi): a text that asks for nothing we have is refused as
-        // a whole, as Linux's target does.
+        // 6.2 answers every unknown key with NotUnderstood. Initiators that know only SendTargets
+        // (libiscsi) then end the session, so a text without any known key is rejected as a whole,
+        // as by Linux's target.
         if is_refused || !is_understood {
             connection.text.answer.clear();
             self.reject(number, Reject::Protocol, out);
@@ -108,7 +110,7 @@ impl Session {
         self.send_text(number, out);
     }
 
-    // As much of the answer as the initiator takes at once.
+    // Sends the next part of the answer, as long as one PDU may be.
     fn send_text(&mut self, number: u16, out: &mut Vec<u8>) {
         let Some(connection) = self.connection_mut(number) else { return };
         let most = connection.peer_data_bytes as usize;
@@ -124,6 +126,7 @@ impl Session {
         }
     }
 
+    // Appends a Text Response.
     fn text_response(&mut self, number: u16, data: &[u8], is_final: bool, out: &mut Vec<u8>) {
         let window = self.answer_window(number, true);
         let Some(connection) = self.connection(number) else { return };
@@ -138,7 +141,7 @@ impl Session {
     }
 }
 
-/// What an initiator asks a discovery session.
+/// Appends an initiator's SendTargets request, or the request for the rest of its answer.
 pub(crate) fn ask(request: TextRequest, digests: Digests, out: &mut Vec<u8>) {
     let mut data = Vec::new();
     if request.ttt == NO_TAG {
@@ -149,7 +152,7 @@ pub(crate) fn ask(request: TextRequest, digests: Digests, out: &mut Vec<u8>) {
     trailer(&data, digests, out);
 }
 
-/// What it is told.
+/// Decodes the answer to SendTargets.
 pub(crate) fn told(gathered: &[u8]) -> Result<Vec<TargetRecord>, Fatal> {
     let bad = Fatal::Unasked { opcode: 0x24 };
     let mut targets: Vec<TargetRecord> = Vec::new();
@@ -168,7 +171,7 @@ pub(crate) fn told(gathered: &[u8]) -> Result<Vec<TargetRecord>, Fatal> {
     Ok(targets)
 }
 
-// What SendTargets may ask for (Appendix C): all, this one, or one by its name (4.2.7.2).
+// Whether SendTargets may have this value (Appendix C): all, this target, or a name (4.2.7.2).
 fn is_wish(value: &str) -> bool {
     let is_name = ["iqn.", "eui.", "naa."].iter().any(|kind| value.starts_with(kind));
     is_name || matches!(value, "" | "All")

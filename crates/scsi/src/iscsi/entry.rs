@@ -1,4 +1,4 @@
-//! An initiator's end of a connection until it is in full feature phase (RFC 7143 6.3).
+//! An initiator's end of a login (RFC 7143 6.3).
 //!
 //! ```text
 //! (AuthMethod ─► CHAP_A ─► CHAP_N, CHAP_R ─►) operational keys ─► full feature phase
@@ -11,41 +11,41 @@ use super::login::{FULL_FEATURE, Link, OPERATIONAL, SECURITY};
 use super::pdu::{Digests, Header, LoginRequest, LoginResponse, LoginStage, Numbers, trailer};
 use super::text;
 
-/// Who logs in, where, and what it wants.
+/// The configuration of a login.
 #[derive(Debug, Clone)]
 pub struct EntryConfig {
     /// InitiatorName.
     pub initiator: String,
-    /// TargetName; none for a discovery session.
+    /// TargetName; `None` for a discovery session.
     pub target: Option<String>,
-    /// Identifier of the session at this end.
+    /// ISID of the session.
     pub isid: [u8; 6],
-    /// TSIH of the session that the connection is to join; 0 for a new session.
+    /// TSIH of the session to join; 0 for a new session.
     pub tsih: u16,
-    /// Identifier of the connection in its session.
+    /// CID of the connection in its session.
     pub cid: u16,
     /// CmdSN that the connection begins with.
     pub cmd_sn: u32,
     /// See [`Wishes`].
     pub wishes: Wishes,
-    /// CHAP: the secret of this end, and that of the target if it must prove itself too.
+    /// CHAP secrets of this end, and of the target for mutual authentication.
     pub chap: Option<Chap>,
     /// Algorithms of CHAP, the preferred one first.
     pub algorithms: Vec<Algorithm>,
-    /// The challenge that the target must answer if it is to prove itself; for this login only.
+    /// The challenge for the target in mutual authentication; for this login only.
     pub nonce: Nonce,
 }
 
 /// A login that has succeeded.
 #[derive(Debug)]
 pub struct Entered {
-    /// Identifier of the session at the target.
+    /// TSIH of the session.
     pub tsih: u16,
     /// The connection, to become part of a session.
     pub link: Link,
 }
 
-/// What the initiator sent last.
+/// The request that the initiator has sent last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Method,
@@ -66,16 +66,16 @@ pub struct Entry {
     gathered: Vec<u8>,
     parameters: Parameters,
     requests: u32,
-    /// CmdSN window that the target has told.
+    /// ExpCmdSN and MaxCmdSN of the target's last response.
     window: [u32; 2],
 }
 
-/// Requests of one login.
+/// Requests of one login, at most.
 const REQUESTS_MAX: u32 = 32;
 const BAD: Fatal = Fatal::Unasked { opcode: 0x23 };
 
 impl Entry {
-    /// A connection on which nothing has been said yet, and the request that begins it.
+    /// Begins a login on a new connection, and appends its first request.
     pub fn begin(config: EntryConfig, out: &mut Vec<u8>) -> Self {
         let has_chap = config.chap.is_some();
         let step = if has_chap { Step::Method } else { Step::Operational };
@@ -111,10 +111,11 @@ impl Entry {
         entry
     }
 
-    /// Takes bytes off the front of `input` until the login has ended.
+    /// Takes bytes off the front of `input`, until the login has ended or more bytes are needed
+    /// (`None`).
     ///
     /// # Errors
-    /// When the connection is to be closed: the target has refused, or said what cannot be.
+    /// When the connection has to be closed: the target has refused, or its answer is invalid.
     pub fn receive(
         &mut self,
         input: &mut &[u8],
@@ -147,6 +148,7 @@ impl Entry {
         Ok(None)
     }
 
+    // Checks the header of a Login Response.
     fn begin_response(&mut self, response: LoginResponse) -> Result<(), Fatal> {
         if response.status != 0 {
             return Err(Fatal::Login(response.status));
@@ -161,6 +163,7 @@ impl Entry {
         Ok(())
     }
 
+    // Handles a complete Login Response, and appends the next request.
     fn whole(&mut self, out: &mut Vec<u8>) -> Result<Option<Entered>, Fatal> {
         if self.requests > REQUESTS_MAX {
             return Err(BAD);
@@ -219,8 +222,8 @@ impl Entry {
         Ok(None)
     }
 
-    // The target's challenge is answered, and one of this end's put if the target is to prove who
-    // it is (12.1.3).
+    // Appends the response to the target's challenge, and a challenge for mutual authentication
+    // (12.1.3). Returns the algorithm; `None` if the target's keys are invalid.
     fn prove(
         &self,
         [a, id, challenge]: [Option<&str>; 3],
@@ -244,6 +247,7 @@ impl Entry {
         Some(algorithm)
     }
 
+    // Whether the target has authenticated, if it has to.
     fn is_proved<'a>(&self, algorithm: Algorithm, value: impl Fn(&str) -> Option<&'a str>) -> bool {
         let Some(expected) = self.config.chap.as_ref().and_then(|chap| chap.target.as_ref()) else {
             return true;
@@ -257,13 +261,14 @@ impl Entry {
         algorithm.proves(nonce.id, expected, own, [name.as_bytes(), &response])
     }
 
+    // Appends the operational keys that this end offers.
     fn offer(&self, data: &mut Vec<u8>) {
         for (key, value) in self.config.wishes.offers(self.config.target.is_none()) {
             text::push(data, key, &value);
         }
     }
 
-    // Takes a key of the target: an answer must be what follows from the offer (RFC 7143 6.2).
+    // Settles a key of the target: an answer must be the result of the negotiation (RFC 7143 6.2).
     fn settle(&mut self, key: &str, value: &str) -> Result<(), Fatal> {
         if matches!(value, "Reject" | "Irrelevant" | "NotUnderstood") {
             return Ok(());
@@ -273,19 +278,19 @@ impl Entry {
             Said::Value(result) if result == value => Ok(()),
             _ if matches!(key, "HeaderDigest" | "DataDigest") => Err(Fatal::NoDigests),
             Said::Value(_) | Said::Reject | Said::Broken => Err(BAD),
-            // Declarations, and what a target says of itself.
+            // Declarations, and keys that only describe the target.
             Said::Nothing | Said::Irrelevant | Said::NotUnderstood => Ok(()),
         }
     }
 
-    // Whether every digest that this end requires was agreed on.
+    // Whether every digest that this end requires was negotiated.
     fn has_digests(&self) -> bool {
         let (wishes, digests) = (&self.config.wishes, self.parameters.digests);
         let has = |wish, is_agreed| wish != DigestWish::Required || is_agreed;
         has(wishes.header_digest, digests.header) && has(wishes.data_digest, digests.data)
     }
 
-    // Ends the login, and hands over the connection with all that was agreed on.
+    // Ends the login, and returns the connection with the negotiated parameters.
     fn enter(&mut self) -> Entered {
         self.step = Step::Over;
         let digests = self.parameters.digests;
@@ -304,7 +309,7 @@ impl Entry {
         Entered { tsih: self.response.tsih, link }
     }
 
-    // Appends a login request with these keys; `next` asks for the transition to that stage.
+    // Appends a login request with these keys; `next` requests the transition to that stage.
     fn ask(&mut self, current: u8, next: Option<u8>, data: &[u8], out: &mut Vec<u8>) {
         self.requests += 1;
         let stage = LoginStage {

@@ -1,4 +1,4 @@
-//! Headers into bytes, and back (11).
+//! Encodes headers into bytes, and decodes them (11).
 
 use crate::Residual;
 
@@ -17,6 +17,7 @@ use super::pdu::{
 type Bytes = [u8; BHS_BYTES];
 
 impl Header {
+    /// Encodes a header of an initiator's PDU; does nothing for another.
     pub(super) fn put_request(&self, bytes: &mut Bytes) {
         match *self {
             Self::NopOut { is_immediate, lun, itt, ttt, numbers } => {
@@ -60,6 +61,7 @@ impl Header {
         }
     }
 
+    /// Encodes a header of a target's PDU; does nothing for another.
     pub(super) fn put_answer(&self, bytes: &mut Bytes) {
         match *self {
             Self::NopIn { lun, itt, ttt, window } => {
@@ -106,7 +108,7 @@ impl Header {
         }
     }
 
-    /// Reads a header.
+    /// Decodes a header.
     #[must_use]
     pub fn decode(bytes: &[u8; BHS_BYTES]) -> Self {
         let is_immediate = IMMEDIATE.get(bytes);
@@ -326,7 +328,7 @@ impl DataIn {
         DATA_SN.put(bytes, self.data_sn);
         BUFFER_OFFSET.put(bytes, self.offset);
         self.window.put(bytes);
-        // Residuals come with a status only (11.7.2).
+        // Residuals are valid with a status only (11.7.2).
         if let Some(status) = self.status {
             flags |= HAS_STATUS | residual_flags(self.residual);
             STATUS.put(bytes, status);

@@ -1,4 +1,4 @@
-//! What an initiator makes of what a target says in full feature phase (RFC 7143 4.2, 11).
+//! How an initiator handles a target's PDUs in full feature phase (RFC 7143 4.2, 11).
 
 use crate::{Residual, Sense, Status};
 
@@ -8,20 +8,22 @@ use super::initiator::{Answer, Coming, Ended, Initiator, Outstanding, Tag};
 use super::layout::{SENSE_AT, SENSE_LENGTH};
 use super::pdu::{AsyncMessage, DataIn, Header, NO_TAG, R2t, ScsiResponse, TextResponse, Window};
 
-/// Bytes of sense data and what goes before it.
+/// Bytes of sense data and its length field, at most.
 const SENSE_BYTES_MAX: usize = SENSE_AT + 252;
-/// Bytes of a list of targets.
+/// Bytes of a list of targets, at most.
 const TARGETS_BYTES_MAX: usize = 4 << 20;
 
+// The error of an answer that fits no request.
 const fn unasked(opcode: u8) -> Fatal {
     Fatal::Unasked { opcode }
 }
 
 impl Initiator {
-    /// Takes bytes off the front of `input` of a connection until the target has said something.
+    /// Takes bytes off the front of `input` of a connection until there is an answer; `None` if
+    /// more bytes are needed.
     ///
     /// # Errors
-    /// When the session is to end. Commands outstanding then have neither succeeded nor failed.
+    /// When the session has to end. Outstanding commands have then neither succeeded nor failed.
     pub fn receive<'a>(
         &mut self,
         number: u16,
@@ -42,7 +44,7 @@ impl Initiator {
         }
     }
 
-    // 4.2.2: the window only grows, statuses come one after another.
+    // Takes the sequence numbers of a PDU (4.2.2): the window only grows, StatSNs are consecutive.
     fn note(&mut self, number: u16, header: &Header) -> Result<(), Fatal> {
         let bad = unasked(header.opcode());
         let (window, has_status) = match *header {
@@ -71,6 +73,7 @@ impl Initiator {
         Ok(())
     }
 
+    // Handles a header with `length` bytes of data to follow.
     fn header<'a>(
         &mut self,
         number: u16,
@@ -127,17 +130,19 @@ impl Initiator {
         Ok(answer)
     }
 
+    /// The outstanding command with this tag.
     pub(super) fn command(&self, tag: Tag) -> Option<&Outstanding> {
         let place = self.commands.get((tag.0 & 0xffff) as usize)?;
         place.as_ref().filter(|command| command.tag == tag)
     }
 
+    /// The outstanding command with this tag, mutable.
     pub(super) fn command_mut(&mut self, tag: Tag) -> Option<&mut Outstanding> {
         let place = self.commands.get_mut((tag.0 & 0xffff) as usize)?;
         place.as_mut().filter(|command| command.tag == tag)
     }
 
-    // Data in order, and no more than there is room for (11.7).
+    // Checks Data-In: in order, and no more than was requested (11.7).
     fn begin_data(&mut self, data: DataIn, length: u32) -> Result<(), Fatal> {
         let command = self.command_mut(Tag(data.itt)).ok_or(unasked(0x25))?;
         let is_next = data.offset == command.moved && data.data_sn == command.data_sn;
@@ -149,7 +154,7 @@ impl Initiator {
         Ok(())
     }
 
-    // No more R2Ts at a time than agreed, in order, within the data of the command (11.8).
+    // Checks an R2T: no more at a time than negotiated, in order, within the command's data (11.8).
     fn want<'a>(&mut self, r2t: R2t) -> Result<Answer<'a>, Fatal> {
         let tag = Tag(r2t.itt);
         let max_burst = self.parameters.max_burst_bytes;
@@ -167,6 +172,7 @@ impl Initiator {
         Ok(Answer::Wants { tag, offset, length })
     }
 
+    // Takes a piece of a PDU's data.
     fn data<'a>(&mut self, number: u16, bytes: &'a [u8]) -> Option<Answer<'a>> {
         let connection = self.connection_mut(number)?;
         let most = match &mut connection.coming {
@@ -184,6 +190,7 @@ impl Initiator {
         None
     }
 
+    // Takes the end of a PDU's data.
     fn end_of_data<'a>(
         &mut self,
         number: u16,
@@ -220,7 +227,7 @@ impl Initiator {
         }
     }
 
-    // A Data-In PDU with a status stands for a response (11.7.2).
+    // Ends a command whose last Data-In PDU has a status (11.7.2).
     fn end_with<'a>(&mut self, data: DataIn) -> Result<Answer<'a>, Fatal> {
         let response = ScsiResponse {
             residual: data.residual,
@@ -232,6 +239,7 @@ impl Initiator {
         self.end(response, None)
     }
 
+    // Ends a command, and checks that all its data has come.
     fn end<'a>(
         &mut self,
         response: ScsiResponse,

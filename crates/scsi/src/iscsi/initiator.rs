@@ -2,8 +2,8 @@
 //! 4.2, 11).
 //!
 //! Invariants:
-//! - A command ends once, and well only if every byte of its data has come as it was sent.
-//! - What a target sends that nobody asked for ends the session.
+//! - A command ends once, and succeeds only if every byte of its data has come intact.
+//! - An answer that fits no request ends the session.
 
 use crate::{Residual, Sense, Status};
 
@@ -20,18 +20,18 @@ use super::pdu::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Tag(pub u32);
 
-/// Which way a command's data goes, and how much of it there is.
+/// The direction and length of a command's data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transfer<'a> {
-    /// None.
+    /// No data.
     None,
-    /// This, to the target; [`Answer::Wants`] names what did not go at once.
+    /// These bytes, to the target; [`Answer::Wants`] requests those that were not sent at once.
     Send(&'a [u8]),
     /// So many bytes, from the target.
     Receive(u32),
 }
 
-/// A command.
+/// A command to submit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request<'a> {
     /// Logical unit.
@@ -45,63 +45,63 @@ pub struct Request<'a> {
 /// A command that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ended {
-    /// Which.
+    /// The command.
     pub tag: Tag,
-    /// Its status; `None` if that is none, or the target could not carry it out.
+    /// Its status; `None` if that is unknown, or the target could not execute the command.
     pub status: Option<Status>,
-    /// What happened.
+    /// Its sense data.
     pub sense: Option<Sense>,
-    /// What was not moved, or would have been.
+    /// Bytes that were not transferred, or would have been.
     pub residual: Residual,
-    /// All data that the target has sent is as it was sent, and as much as it says.
+    /// Whether all data from the target is intact and complete.
     pub is_intact: bool,
 }
 
 impl Ended {
-    /// Whether it was done.
+    /// Whether the command succeeded.
     #[must_use]
     pub fn is_good(&self) -> bool {
         self.status == Some(Status::Good) && self.is_intact
     }
 }
 
-/// Something a target says.
+/// A message of the target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer<'a> {
-    /// It wants data of a command: [`Initiator::send_data`].
+    /// The target requests data of a command (R2T): [`Initiator::send_data`].
     Wants {
         /// The command.
         tag: Tag,
-        /// From where on.
+        /// Offset in the command's data.
         offset: u32,
-        /// How much.
+        /// Bytes.
         length: u32,
     },
-    /// Data of a command, from this offset on.
+    /// Data of a command, at this offset.
     Data(Tag, u32, &'a [u8]),
     /// A command has ended.
     Ended(Ended),
-    /// The targets there are.
+    /// The answer to SendTargets.
     Targets(Vec<TargetRecord>),
-    /// A request to manage tasks was answered.
+    /// A task management request was answered.
     Managed {
         /// Tag of the request.
         tag: Tag,
         /// See [`super::Session::answer_management`].
         response: u8,
     },
-    /// The connection is to be closed.
+    /// A logout was answered: close the connection.
     LoggedOut {
-        /// 0 if that was what was wanted.
+        /// 0 if the logout succeeded.
         response: u8,
     },
-    /// Something has happened.
+    /// An asynchronous message.
     Event(AsyncMessage),
     /// The answer to a ping.
     Pong,
-    /// A PDU of this end could not be.
+    /// A PDU of this end was rejected.
     Rejected {
-        /// Why (11.17.1).
+        /// The reason (11.17.1).
         reason: u8,
     },
 }
@@ -113,16 +113,16 @@ pub(super) struct Outstanding {
     pub(super) lun: [u8; 8],
     pub(super) sends: u32,
     pub(super) receives: u32,
-    /// Bytes that have come, or that went or were asked for.
+    /// Bytes that have come; or for a write, that were sent or requested.
     pub(super) moved: u32,
     pub(super) data_sn: u32,
     pub(super) r2t_sn: u32,
-    /// Transfer tags of what was asked for, and where it begins.
+    /// Target transfer tags of open R2Ts, and their offsets.
     pub(super) wanted: Vec<(u32, u32)>,
     pub(super) is_intact: bool,
 }
 
-/// What the data that is coming belongs to.
+/// The owner of the PDU data that is coming.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Coming {
     Nobody,
@@ -147,7 +147,7 @@ pub(super) struct Connection {
 pub struct Initiator {
     pub(super) parameters: Parameters,
     pub(super) connections: Vec<Option<Connection>>,
-    /// By place, which is the lower half of a tag.
+    /// Outstanding commands, by the lower half of their tags.
     pub(super) commands: Vec<Option<Outstanding>>,
     pub(super) free: Vec<u16>,
     pub(super) generation: u16,
@@ -172,7 +172,7 @@ impl Initiator {
         session
     }
 
-    /// One connection more; its number in the session.
+    /// Adds a connection. Returns its number in the session.
     pub fn join(&mut self, link: Link) -> u16 {
         self.connections.push(Some(Connection {
             decoder: link.decoder,
@@ -192,13 +192,13 @@ impl Initiator {
         self.commands.len() - self.free.len()
     }
 
-    /// CmdSN of the next command: the login of one more connection begins with it.
+    /// CmdSN of the next command: the login of another connection begins with it.
     #[must_use]
     pub const fn cmd_sn(&self) -> u32 {
         self.cmd_sn
     }
 
-    /// Whether the target takes one more command.
+    /// Whether a place is free and the target's command window is open.
     #[must_use]
     pub const fn can_submit(&self) -> bool {
         let ahead = self.max_cmd_sn.wrapping_sub(self.cmd_sn);
@@ -213,8 +213,8 @@ impl Initiator {
         self.connections.get_mut(usize::from(number))?.as_mut()
     }
 
-    /// Sends a command on a connection, and what of its data may go at once; `None` if the target
-    /// takes no more now.
+    /// Appends a command for a connection, with its unsolicited data. Returns its tag; `None` if
+    /// [`Self::can_submit`] is false.
     pub fn submit(&mut self, number: u16, request: Request<'_>, out: &mut Vec<u8>) -> Option<Tag> {
         if !self.can_submit() {
             return None;
@@ -268,8 +268,8 @@ impl Initiator {
         Some(tag)
     }
 
-    /// Sends data that [`Answer::Wants`] has named, whole and in the order in which it was named,
-    /// on the command's connection.
+    /// Appends the data of an [`Answer::Wants`], whole and in the order of requests, for the
+    /// command's connection.
     pub fn send_data(&mut self, tag: Tag, offset: u32, data: &[u8], out: &mut Vec<u8>) {
         let Some(command) = self.command_mut(tag) else { return };
         let asked = command.wanted.iter().position(|one| one.1 == offset);
@@ -277,6 +277,7 @@ impl Initiator {
         self.send_pieces(tag, [ttt, offset], data, out);
     }
 
+    // Appends data as Data-Out PDUs for one R2T, or unsolicited.
     fn send_pieces(&self, tag: Tag, [ttt, offset]: [u32; 2], data: &[u8], out: &mut Vec<u8>) {
         let Some(command) = self.command(tag) else { return };
         let Some(connection) = self.connection(command.connection) else { return };
@@ -299,15 +300,16 @@ impl Initiator {
         }
     }
 
+    /// The sequence numbers for an immediate request on a connection, and its digests.
     pub(super) fn numbers(&self, number: u16) -> Option<(Numbers, Digests)> {
         let connection = self.connection(number)?;
         let numbers = Numbers { cmd_sn: self.cmd_sn, exp_stat_sn: connection.exp_stat_sn };
         Some((numbers, connection.digests))
     }
 
-    /// Asks for tasks to be managed (11.5.1), at once, on the connection of the command that is
-    /// meant; the answer bears `tag`, which is no command's. Commands that it has ended are not
-    /// answered: [`Initiator::forget`].
+    /// Appends an immediate task management request (11.5.1), for the connection of the referenced
+    /// command; its answer bears `tag`, which is no command's. Commands that it aborts are not
+    /// answered: call [`Initiator::forget`].
     pub fn manage(
         &mut self,
         number: u16,
@@ -329,24 +331,26 @@ impl Initiator {
         Header::TaskRequest(request).encode(digests, 0, out);
     }
 
-    /// A command has ended without an answer, because a request to manage tasks has ended it.
+    /// Frees a command without an answer, which a task management request has aborted.
     pub fn forget(&mut self, tag: Tag) {
         if self.command(tag).is_some() {
             self.free_place(tag);
         }
     }
 
+    /// Frees the place of a command.
     pub(super) fn free_place(&mut self, tag: Tag) {
         let place = u16::try_from(tag.0 & 0xffff).unwrap_or(0);
         self.commands[usize::from(place)] = None;
         self.free.push(place);
     }
 
-    /// Asks a discovery session which targets there are.
+    /// Appends SendTargets, in a discovery session.
     pub fn send_targets(&mut self, number: u16, out: &mut Vec<u8>) {
         self.ask_text(number, NO_TAG, out);
     }
 
+    /// Appends a text request, with `ttt` for the rest of an answer.
     pub(super) fn ask_text(&mut self, number: u16, ttt: u32, out: &mut Vec<u8>) {
         let Some((numbers, digests)) = self.numbers(number) else { return };
         let request = TextRequest {
@@ -363,7 +367,7 @@ impl Initiator {
         }
     }
 
-    /// Asks whether the target is still there.
+    /// Appends a ping (NOP-Out); the answer is [`Answer::Pong`].
     pub fn ping(&mut self, number: u16, out: &mut Vec<u8>) {
         let Some((numbers, digests)) = self.numbers(number) else { return };
         let ping = Header::NopOut {
@@ -376,7 +380,7 @@ impl Initiator {
         ping.encode(digests, 0, out);
     }
 
-    /// Ends the session.
+    /// Appends a logout that ends the session.
     pub fn logout(&mut self, number: u16, out: &mut Vec<u8>) {
         let Some((numbers, digests)) = self.numbers(number) else { return };
         let request = Header::LogoutRequest {

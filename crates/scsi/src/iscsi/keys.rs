@@ -1,7 +1,7 @@
-//! Operational keys and what comes of both ends' wishes (RFC 7143 6.2, 13).
+//! Operational keys and the negotiation of their values (RFC 7143 6.2, 13).
 //!
-//! One table says how a key is settled; a target answers with the result, an initiator takes an
-//! answer only if it is the result.
+//! One table defines how a key is settled; a target answers with the result, an initiator accepts
+//! an answer only if it is the result.
 
 use super::decoder::DEFAULT_DATA_BYTES;
 use super::pdu::Digests;
@@ -10,31 +10,31 @@ use super::text::number;
 /// Whether an end wants a digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DigestWish {
-    /// It never uses one.
+    /// The end never uses one.
     #[default]
     Never,
-    /// It would rather have none.
+    /// The end prefers none.
     Possible,
-    /// It would rather have one.
+    /// The end prefers one.
     Preferred,
-    /// It does not go on without.
+    /// The end fails the login without one.
     Required,
 }
 
-/// What an end wants of a session.
+/// An end's values for the negotiation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wishes {
-    /// Of headers.
+    /// Header digests.
     pub header_digest: DigestWish,
-    /// Of data.
+    /// Data digests.
     pub data_digest: DigestWish,
-    /// MaxRecvDataSegmentLength: bytes of data in a PDU that this end gets; 512 to 16,777,215.
+    /// MaxRecvDataSegmentLength: bytes of data in a PDU to this end; 512 to 16,777,215.
     pub data_bytes: u32,
     /// MaxConnections; 1 to 65,535.
     pub max_connections: u16,
-    /// InitialR2T: data is sent only when it is asked for.
+    /// InitialR2T: data beyond immediate data needs an R2T.
     pub initial_r2t: bool,
-    /// ImmediateData: data may come with its command.
+    /// ImmediateData: data may come in the command's PDU.
     pub immediate_data: bool,
     /// MaxBurstLength; 512 to 16,777,215.
     pub max_burst_bytes: u32,
@@ -44,12 +44,12 @@ pub struct Wishes {
     pub max_outstanding_r2t: u16,
 }
 
-/// What both ends have agreed on.
+/// The negotiated parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parameters {
     /// Digests of the connection.
     pub digests: Digests,
-    /// Bytes of data in a PDU that the other end gets.
+    /// Bytes of data in a PDU to the other end.
     pub peer_data_bytes: u32,
     /// See [`Wishes`] for this and what follows.
     pub max_connections: u16,
@@ -59,13 +59,13 @@ pub struct Parameters {
     pub immediate_data: bool,
     /// See [`Wishes`].
     pub max_burst_bytes: u32,
-    /// See [`Wishes`]; not above that for all.
+    /// See [`Wishes`]; not above `max_burst_bytes`.
     pub first_burst_bytes: u32,
     /// See [`Wishes`].
     pub max_outstanding_r2t: u16,
-    /// Seconds before another try.
+    /// DefaultTime2Wait: seconds before a reconnect.
     pub time_to_wait: u16,
-    /// Seconds after that in which tasks are kept.
+    /// DefaultTime2Retain: seconds after that for which tasks are retained.
     pub time_to_retain: u16,
 }
 
@@ -85,7 +85,7 @@ impl Default for Wishes {
     }
 }
 
-/// What holds where nothing is said (13).
+/// The values of keys that are not negotiated (13).
 impl Default for Parameters {
     fn default() -> Self {
         Self {
@@ -103,29 +103,29 @@ impl Default for Parameters {
     }
 }
 
-/// What is said to a key.
+/// The answer to a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Said {
-    /// Nothing: it was a declaration.
+    /// None: the key is a declaration.
     Nothing,
-    /// This.
+    /// This value.
     Value(String),
-    /// The value cannot be.
+    /// Reject: the value is invalid.
     Reject,
-    /// It means nothing here (6.2).
+    /// Irrelevant: the key has no meaning here (6.2).
     Irrelevant,
-    /// There is no such key.
+    /// NotUnderstood: the key is unknown.
     NotUnderstood,
-    /// The login is over: what was said cannot be.
+    /// The login fails because of the value.
     Broken,
 }
 
-/// Of all numbers of bytes (13.12 to 13.14).
+/// The range of all lengths in bytes (13.12 to 13.14).
 const BYTES: [u64; 2] = [512, (1 << 24) - 1];
 
 impl Parameters {
-    /// Settles a key that the other end has said, beside this end's wishes. Keys are taken in the
-    /// order in which they come, but FirstBurstLength after MaxBurstLength.
+    /// Settles a key of the other end with this end's wishes. Keys are settled in the order in
+    /// which they come, but FirstBurstLength after MaxBurstLength.
     pub(crate) fn settle(
         &mut self,
         key: &str,
@@ -156,7 +156,7 @@ impl Parameters {
                 self.first_burst_bytes = self.first_burst_bytes.min(self.max_burst_bytes);
                 said
             }
-            // It is never above MaxBurstLength (13.14).
+            // FirstBurstLength is never above MaxBurstLength (13.14).
             "FirstBurstLength" => {
                 let own = wishes.first_burst_bytes.min(self.max_burst_bytes);
                 least(value, own, BYTES, &mut self.first_burst_bytes)
@@ -165,7 +165,7 @@ impl Parameters {
                 let own = wishes.max_outstanding_r2t;
                 least(value, own, [1, 65_535], &mut self.max_outstanding_r2t)
             }
-            // The larger of both (13.15), the smaller of both (13.16): tasks are not kept.
+            // 13.15: the maximum, and a target wants 0; 13.16: the minimum: tasks are not retained.
             "DefaultTime2Wait" => match in_range(value, [0, 3600]) {
                 Some(seconds) => {
                     self.time_to_wait = u16::try_from(seconds).unwrap_or(3600);
@@ -174,13 +174,13 @@ impl Parameters {
                 None => Said::Reject,
             },
             "DefaultTime2Retain" => least(value, 0, [0, 3600], &mut self.time_to_retain),
-            // Data comes in order (13.18, 13.19: OR), and nothing is recovered (13.20: minimum).
+            // Data comes in order (13.18, 13.19: OR), at error recovery level 0 (13.20: minimum).
             "DataPDUInOrder" | "DataSequenceInOrder" => flag(value, &mut true.clone(), |_| true),
             "ErrorRecoveryLevel" => least(value, 0_u16, [0, 2], &mut 0),
             // RFC 7144 3.1: the level of RFC 7143 without its extensions.
             "iSCSIProtocolLevel" => least(value, 1_u16, [0, 31], &mut 0),
             "TaskReporting" => first_of(value, &["RFC3720"]),
-            // 13.25: neither is there any more, and both are answered.
+            // 13.25: markers are obsolete, but the keys have to be answered.
             "IFMarker" | "OFMarker" => Said::Value("No".to_owned()),
             "IFMarkInt" | "OFMarkInt" => Said::Reject,
             _ => Said::NotUnderstood,
@@ -188,7 +188,7 @@ impl Parameters {
     }
 }
 
-// 13: keys whose use is LO or that are irrelevant where SessionType=Discovery.
+// Whether a key is irrelevant in a discovery session (13: use LO, or irrelevant by definition).
 fn is_of_normal_sessions(key: &str) -> bool {
     matches!(
         key,
@@ -204,11 +204,13 @@ fn is_of_normal_sessions(key: &str) -> bool {
     )
 }
 
+// The number, if it is within a range.
 fn in_range(value: &str, [low, high]: [u64; 2]) -> Option<u32> {
     let number = number(value).filter(|number| (low..=high).contains(number))?;
     u32::try_from(number).ok()
 }
 
+// Settles a key by the minimum of both values.
 fn least<T: Copy + Into<u32> + TryFrom<u32>>(
     value: &str,
     own: T,
@@ -221,6 +223,7 @@ fn least<T: Copy + Into<u32> + TryFrom<u32>>(
     Said::Value(result.to_string())
 }
 
+// Settles a boolean key with `settle`.
 fn flag(value: &str, agreed: &mut bool, settle: impl FnOnce(bool) -> bool) -> Said {
     let offered = match value {
         "Yes" => true,
@@ -231,12 +234,13 @@ fn flag(value: &str, agreed: &mut bool, settle: impl FnOnce(bool) -> bool) -> Sa
     Said::Value(yes_or_no(*agreed).to_owned())
 }
 
-// The first of what is offered that this end takes (6.2.1).
+// Settles a list key by the first offered value that this end takes (6.2.1).
 fn first_of(value: &str, takes: &[&str]) -> Said {
     let found = value.split(',').find(|offered| takes.contains(offered));
     found.map_or(Said::Reject, |found| Said::Value(found.to_owned()))
 }
 
+// Settles a digest key.
 fn digest(value: &str, wish: DigestWish, agreed: &mut bool) -> Said {
     let takes: &[&str] = match wish {
         DigestWish::Never => &["None"],
@@ -248,17 +252,18 @@ fn digest(value: &str, wish: DigestWish, agreed: &mut bool) -> Said {
             *agreed = value == "CRC32C";
             Said::Value(value)
         }
-        // There is nothing to agree on.
+        // No common value: the login fails.
         _ => Said::Broken,
     }
 }
 
+/// A boolean as a key's value.
 pub(crate) const fn yes_or_no(is: bool) -> &'static str {
     if is { "Yes" } else { "No" }
 }
 
 impl DigestWish {
-    /// As an initiator offers it.
+    /// The value that an initiator offers.
     const fn offer(self) -> &'static str {
         match self {
             Self::Never => "None",
@@ -270,7 +275,7 @@ impl DigestWish {
 }
 
 impl Wishes {
-    /// What an initiator offers, in order.
+    /// The keys and values that an initiator offers, in order.
     pub(crate) fn offers(&self, is_discovery: bool) -> Vec<(&'static str, String)> {
         let mut offers = vec![
             ("HeaderDigest", self.header_digest.offer().to_owned()),

@@ -1,5 +1,4 @@
-//! Where the fields of headers lie (11), each stated once: what writes a header and what reads it
-//! both ask here. A field has the name that the RFC gives it.
+//! The places of header fields (11), for encoding and decoding. Names are those of the RFC.
 
 use wire::{Be, Be24, Bit, Bits, Byte, Bytes};
 
@@ -37,7 +36,7 @@ pub(crate) const RESPONSE: Byte = Byte::at(2); // Response; Reason of Reject (11
 pub(crate) const STATUS: Byte = Byte::at(3); // Status
 pub(crate) const EXP_DATA_SN: Be<u32> = Be::at(36); // ExpDataSN
 pub(crate) const RESIDUAL_COUNT: Be<u32> = Be::at(44); // Residual Count
-/// Of the data of a SCSI Response, before sense data (11.4.7).
+/// In the data of a SCSI Response, before sense data (11.4.7).
 pub(crate) const SENSE_LENGTH: Be<u16> = Be::at(0); // SenseLength
 pub(crate) const SENSE_AT: usize = 2;
 

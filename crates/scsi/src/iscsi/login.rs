@@ -1,4 +1,4 @@
-//! A target's end of a connection until it is in full feature phase (RFC 7143 6.3, 11.12, 11.13).
+//! A target's end of a login (RFC 7143 6.3, 11.12, 11.13).
 //!
 //! ```text
 //! request ─► who? ─► admitted ─┬─► security ─► operational ─┬─► where? ─► established
@@ -6,8 +6,9 @@
 //! ```
 //!
 //! Invariants:
-//! - Who asks is known before anything is settled, and has proved it before anything else follows.
-//! - Text is bounded, requests are bounded, and an answer fits one PDU.
+//! - The initiator has named itself before any key is settled, and is authenticated before the
+//!   login leaves the security stage.
+//! - Text and the number of requests are bounded, and an answer fits into one PDU.
 
 use std::collections::BTreeSet;
 
@@ -21,36 +22,36 @@ use super::pdu::{
 use super::proof::Proof;
 use super::text;
 
-/// Requests of one login.
+/// Requests of one login, at most.
 const REQUESTS_MAX: u32 = 64;
-/// Bytes of a name (4.2.7.1).
+/// Bytes of a name, at most (4.2.7.1).
 pub const NAME_BYTES_MAX: usize = 223;
 
 pub(crate) const SECURITY: u8 = 0;
 pub(crate) const OPERATIONAL: u8 = 1;
 pub(crate) const FULL_FEATURE: u8 = 3;
 
-/// Who asks, and for what.
+/// The initiator of a login, and the target and session that it wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     /// InitiatorName.
     pub initiator: String,
-    /// TargetName; none in a discovery session.
+    /// TargetName; `None` in a discovery session.
     pub target: Option<String>,
-    /// Identifier of the session at the initiator.
+    /// ISID of the session.
     pub isid: [u8; 6],
-    /// Of the session that the connection is to belong to; 0 for a new one.
+    /// TSIH of the session to join; 0 for a new one.
     pub tsih: u16,
-    /// Identifier of the connection in its session.
+    /// CID of the connection in its session.
     pub cid: u16,
 }
 
-/// Something that a login asks of whoever owns the target.
+/// A decision that a login needs from the target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoginEvent {
-    /// Whether this initiator may: [`Login::admit`] or [`Login::refuse`].
+    /// Whether this initiator may log in: [`Login::admit`] or [`Login::refuse`].
     Identified(Identity),
-    /// Where the connection belongs: [`Login::establish`] or [`Login::refuse`].
+    /// To which session the connection belongs: [`Login::establish`] or [`Login::refuse`].
     Agreed(Identity, Parameters),
 }
 
@@ -62,34 +63,34 @@ pub struct Link {
     pub(crate) cid: u16,
     pub(crate) stat_sn: u32,
     pub(crate) cmd_sn: u32,
-    /// As an initiator was told.
+    /// MaxCmdSN that the target has announced.
     pub(crate) max_cmd_sn: u32,
     pub(crate) parameters: Parameters,
     pub(crate) is_discovery: bool,
 }
 
 impl Link {
-    /// What both ends have agreed on.
+    /// The negotiated parameters.
     #[must_use]
     pub const fn parameters(&self) -> &Parameters {
         &self.parameters
     }
 
-    /// Whether the session only says which targets there are.
+    /// Whether it is of a discovery session.
     #[must_use]
     pub const fn is_discovery(&self) -> bool {
         self.is_discovery
     }
 }
 
-/// What the login waits for.
+/// What a login waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Waits {
     /// The initiator's next request.
     Request,
-    /// To be told whether it may.
+    /// The target's admission.
     Admission,
-    /// To be told where it belongs.
+    /// The target's choice of a session.
     Place,
     Nothing,
 }
@@ -101,18 +102,18 @@ pub struct Login {
     wishes: Wishes,
     nonce: Nonce,
     waits: Waits,
-    /// The first request, and the one that is answered next.
+    /// The first request, and the latest, which is answered next.
     first: Option<LoginRequest>,
     request: LoginRequest,
     requests: u32,
-    /// Text of the request, perhaps of several PDUs.
+    /// Text of the request so far, which may span several PDUs.
     text: Vec<u8>,
     stage: u8,
     identity: Option<Identity>,
     admission: Admission,
     proof: Proof,
     parameters: Parameters,
-    /// Keys that have been settled.
+    /// Keys that have been settled; a repeated one is an error.
     settled: BTreeSet<String>,
     has_told_group: bool,
     has_told_bytes: bool,
@@ -121,7 +122,7 @@ pub struct Login {
 }
 
 impl Login {
-    /// A connection on which nothing has come yet; `nonce` is for this login only.
+    /// The login of a new connection; `nonce` is for this login only.
     #[must_use]
     pub fn new(wishes: Wishes, nonce: Nonce) -> Self {
         Self {
@@ -146,11 +147,11 @@ impl Login {
         }
     }
 
-    /// Takes bytes off the front of `input` until somebody is to be asked; what is to be answered
-    /// without that is appended to `out`.
+    /// Takes bytes off the front of `input` until a decision is needed, or more bytes are (`None`).
+    /// Appends answers to `out`.
     ///
     /// # Errors
-    /// When the connection is to be closed once `out` was sent.
+    /// When the connection has to be closed once `out` is sent.
     pub fn receive(
         &mut self,
         input: &mut &[u8],
@@ -164,7 +165,7 @@ impl Login {
                     self.begin(request).map_err(|status| self.fail(status, out))?;
                     length == 0
                 }
-                // 6.3: nothing else comes before the end of a login.
+                // 6.3: only login requests come before the end of a login.
                 Event::Header(header, _) => {
                     return Err(Fatal::Sequence { opcode: header.opcode() });
                 }
@@ -187,7 +188,7 @@ impl Login {
         Ok(None)
     }
 
-    // A request with more data than may be is answered before the end (11.13.5), without that.
+    // Answers a request with too much data (11.13.5), whose data is not read; other errors pass.
     fn broken(&mut self, fatal: Fatal, out: &mut Vec<u8>) -> Fatal {
         match (fatal, self.decoder.latest()) {
             (Fatal::TooMuchData { .. }, Header::LoginRequest(request)) => {
@@ -198,7 +199,7 @@ impl Login {
         }
     }
 
-    /// The initiator may go on; [`Login::receive`] does, and says what follows.
+    /// Admits the initiator, and goes on as [`Login::receive`].
     ///
     /// # Errors
     /// As [`Login::receive`].
@@ -215,13 +216,13 @@ impl Login {
         self.settle(out).map_err(|status| self.fail(status, out))
     }
 
-    /// The initiator may not go on: the connection is to be closed once `out` was sent.
+    /// Refuses the login: the connection has to be closed once `out` is sent.
     pub fn refuse(&mut self, status: LoginStatus, out: &mut Vec<u8>) {
         let _always = self.fail(status, out);
     }
 
-    /// The connection belongs to this session from now on, whose window this is; a new session's
-    /// begins with the login's own number.
+    /// Ends the login in the session `tsih`, whose ExpCmdSN and MaxCmdSN are `window`; `None` for a
+    /// new session, which begins with the login's CmdSN.
     pub fn establish(mut self, tsih: u16, window: Option<[u32; 2]>, out: &mut Vec<u8>) -> Link {
         let cmd_sn = self.request.numbers.cmd_sn;
         let [exp_cmd_sn, max_cmd_sn] = window.unwrap_or([cmd_sn, cmd_sn]);
@@ -241,7 +242,7 @@ impl Login {
         }
     }
 
-    // 11.12: what can be said of a request without its text.
+    // Checks the header of a request (11.12).
     fn begin(&mut self, request: LoginRequest) -> Result<(), LoginStatus> {
         self.request = request;
         self.requests += 1;
@@ -250,7 +251,7 @@ impl Login {
         if request.version_min > 0 {
             return Err(LoginStatus::UnsupportedVersion);
         }
-        // The reserved tag is no request's (11.2.1.8).
+        // No request has the reserved tag (11.2.1.8).
         let has_tag = request.itt != NO_TAG;
         if self.requests > REQUESTS_MAX || !has_tag || stage.transits && stage.continues {
             return Err(LoginStatus::InitiatorError);
@@ -278,10 +279,10 @@ impl Login {
         Ok(())
     }
 
-    // A PDU has come whole.
+    // Handles a complete PDU.
     fn whole(&mut self, out: &mut Vec<u8>) -> Result<Option<LoginEvent>, LoginStatus> {
         if self.request.stage.continues {
-            // 6.2: an empty answer asks for the rest.
+            // 6.2: an empty answer requests the rest.
             self.answer_request(false, out);
             return Ok(None);
         }
@@ -294,7 +295,7 @@ impl Login {
         Ok(Some(LoginEvent::Identified(identity)))
     }
 
-    // 6.3: the first request says who asks, and for what.
+    // Reads the initiator's and target's names from the first request (6.3).
     fn identify(&self) -> Result<Identity, LoginStatus> {
         let pairs = text::read(&self.text).map_err(|_| LoginStatus::InitiatorError)?;
         let value = |key: &str| pairs.iter().find(|pair| pair.0 == key).map(|pair| pair.1);
@@ -318,7 +319,7 @@ impl Login {
         })
     }
 
-    // What the request's text asks for, and whether that ends the stage.
+    // Settles the keys of a request, answers it, and changes the stage if the request says so.
     fn settle(&mut self, out: &mut Vec<u8>) -> Result<Option<LoginEvent>, LoginStatus> {
         let text = std::mem::take(&mut self.text);
         let mut pairs = text::read(&text).map_err(|_| LoginStatus::InitiatorError)?;
@@ -351,9 +352,10 @@ impl Login {
         Ok(None)
     }
 
+    // Settles a key, and appends its answer.
     fn settle_key(&mut self, key: &str, value: &str) -> Result<(), LoginStatus> {
         let Some(identity) = &self.identity else { return Ok(()) };
-        // Said again, they are the same as before.
+        // Names that are repeated must be the same as before.
         let named = match key {
             "InitiatorName" => Some(identity.initiator.as_str()),
             "TargetName" => identity.target.as_deref(),
@@ -365,7 +367,7 @@ impl Login {
         if let Some(named) = named {
             return if named == value { Ok(()) } else { Err(LoginStatus::InitiatorError) };
         }
-        // A target name in a discovery session says nothing (13.4).
+        // A target name in a discovery session has no meaning (13.4).
         if key == "TargetName" {
             return Ok(());
         }
@@ -385,8 +387,8 @@ impl Login {
         Ok(())
     }
 
-    // What the initiator is told unasked: TargetPortalGroupTag with the first answer (13.9), what
-    // it may send when the operational stage is reached (13.12).
+    // Appends the target's declarations: TargetPortalGroupTag in the first answer (13.9),
+    // MaxRecvDataSegmentLength in the operational stage (13.12).
     fn declare(&mut self) {
         let is_normal = self.identity.as_ref().is_some_and(|identity| identity.target.is_some());
         if is_normal && !self.has_told_group {
@@ -403,6 +405,7 @@ impl Login {
         }
     }
 
+    // Appends a successful response, with or without the transition that was requested.
     fn answer_request(&mut self, transits: bool, out: &mut Vec<u8>) {
         let asked = self.request.stage;
         let next = if transits { asked.next } else { 0 };
@@ -412,6 +415,7 @@ impl Login {
         self.respond(LoginStatus::Success, stage, self.request.tsih, window, out);
     }
 
+    // Appends a Login Response with the collected answers.
     fn respond(
         &mut self,
         status: LoginStatus,
@@ -429,6 +433,7 @@ impl Login {
         self.stat_sn = self.stat_sn.wrapping_add(1);
     }
 
+    // Appends a failing Login Response, and ends the login.
     fn fail(&mut self, status: LoginStatus, out: &mut Vec<u8>) -> Fatal {
         self.waits = Waits::Nothing;
         self.answer.clear();

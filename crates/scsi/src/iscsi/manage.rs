@@ -1,11 +1,12 @@
-//! What an initiator asks a session but commands: pings, tasks to be managed, an end (RFC 7143
-//! 11.5, 11.9, 11.14, 11.18).
+//! Requests to a session other than commands: pings, task management, logout (RFC 7143 11.5, 11.9,
+//! 11.14, 11.18).
 
 use super::pdu::{AsyncMessage, Header, NO_TAG, TaskRequest, trailer};
 use super::session::{Arrival, Coming, Logout, Management, Reject, Session, Turn};
 use super::task::{Outstanding, Task};
 
 impl Session {
+    /// Takes a NOP-Out: an answer to a ping of this end, or a ping to answer.
     pub(super) fn nop<'a>(
         &mut self,
         number: u16,
@@ -16,7 +17,7 @@ impl Session {
     ) -> Option<Arrival<'a>> {
         let connection = self.connection_mut(number)?;
         if itt == NO_TAG {
-            // 11.18: the answer to a ping of this end is immediate and has no tag.
+            // 11.18: the answer to this end's ping is immediate and has no tag.
             let is_answer = is_immediate && connection.pings > 0;
             connection.pings = connection.pings.saturating_sub(1);
             return is_answer.then_some(Arrival::Pong);
@@ -30,6 +31,7 @@ impl Session {
         None
     }
 
+    /// Answers a ping with its data.
     pub(crate) fn send_ping_back(
         &mut self,
         number: u16,
@@ -45,17 +47,18 @@ impl Session {
         trailer(&data, connection.digests, out);
     }
 
-    /// Asks whether the initiator is still there (11.19).
+    /// Pings the initiator (11.19); the answer is [`Arrival::Pong`].
     pub fn ping(&mut self, number: u16, out: &mut Vec<u8>) {
         let window = self.answer_window(number, false);
         let Some(connection) = self.connection_mut(number) else { return };
         connection.pings += 1;
-        // A tag that is none would ask for no answer.
+        // With the reserved tag the initiator would not answer.
         let ttt = connection.pings;
         let ping = Header::NopIn { lun: [0; 8], itt: NO_TAG, ttt, window };
         ping.encode(connection.digests, 0, out);
     }
 
+    /// Takes a task management request.
     pub(super) fn manage<'a>(
         &mut self,
         number: u16,
@@ -191,6 +194,7 @@ impl Session {
         Some(logout)
     }
 
+    // Appends a Logout Response.
     fn logout_response(&mut self, number: u16, itt: u32, response: u8, out: &mut Vec<u8>) {
         let window = self.answer_window(number, true);
         let Some(connection) = self.connection(number) else { return };

@@ -1,22 +1,22 @@
 //! iSCSI: SCSI over TCP.
 //!
-//! Sections are those of RFC 7143, but where another is named.
+//! Sections are those of RFC 7143, unless another document is named.
 //!
 //! ```text
-//! pdu, header, layout  what a PDU's header says, and where   11
+//! pdu, header, layout  headers of PDUs and their fields      11
 //! decoder      bytes into headers and pieces of data         11.2
-//! text, keys   keys and values, and how they are settled     6.1, 6.2, 13
-//! chap, proof  who an initiator is                           9.2, 12.1
-//! login        a target's end until full feature phase       6.3, 11.12
-//! registry     which session a connection belongs to         6.3.1, 6.3.5
+//! text, keys   keys and values, and their negotiation        6.1, 6.2, 13
+//! chap, proof  authentication of initiators                  9.2, 12.1
+//! login        a target's end of a login                     6.3, 11.12
+//! registry     sessions, and which one a connection joins    6.3.1, 6.3.5
 //! session, task, data, manage, discovery
 //!              a target's end in full feature phase          4.2, 11
-//! entry        an initiator's end until full feature phase   6.3
+//! entry        an initiator's end of a login                 6.3
 //! initiator, hearing  an initiator's end in full feature phase   4.2, 11
 //! ```
 //!
-//! Error recovery level 0: what is wrong with a connection ends its session, and nothing is sent
-//! again (7.1.4.4).
+//! Error recovery level 0: an error of a connection ends its session, and nothing is retransmitted
+//! (7.1.4.4).
 
 mod admission;
 mod chap;

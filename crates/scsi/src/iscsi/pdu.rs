@@ -1,4 +1,4 @@
-//! What a PDU's header says, and how it lies on the wire (RFC 7143 11).
+//! The headers of PDUs, and their form on the wire (RFC 7143 11).
 
 use crate::Residual;
 
@@ -8,19 +8,19 @@ use super::layout::{self, DATA_SEGMENT_LENGTH, ITT, OPCODE};
 pub const BHS_BYTES: usize = layout::BHS_BYTES;
 /// Bytes of a digest of a header or of data (11.2.3, 11.2.4).
 pub const DIGEST_BYTES: usize = 4;
-/// A tag that is none (11.2.1.8).
+/// The reserved tag: no tag (11.2.1.8).
 pub const NO_TAG: u32 = u32::MAX;
 
 /// Which digests a connection uses (13.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Digests {
-    /// Of headers.
+    /// Header digests.
     pub header: bool,
-    /// Of data.
+    /// Data digests.
     pub data: bool,
 }
 
-/// Numbers that a request bears (4.2.2).
+/// Sequence numbers of a request (4.2.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Numbers {
     /// CmdSN.
@@ -29,7 +29,7 @@ pub struct Numbers {
     pub exp_stat_sn: u32,
 }
 
-/// Numbers that an answer bears (4.2.2).
+/// Sequence numbers of an answer (4.2.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Window {
     /// StatSN; 0 where there is no status.
@@ -62,7 +62,7 @@ pub struct ScsiCommand {
 #[expect(missing_docs, reason = "fields are named as the RFC names them")]
 pub struct ScsiResponse {
     pub residual: Residual,
-    /// 0, or the target failed before there was a status.
+    /// 0; or an error code, if the target failed before there was a status.
     pub response: u8,
     pub status: u8,
     pub itt: u32,
@@ -78,7 +78,7 @@ pub struct TaskRequest {
     pub function: u8,
     pub lun: [u8; 8],
     pub itt: u32,
-    /// The task that is meant.
+    /// Initiator task tag of the task to manage.
     pub referenced: u32,
     pub numbers: Numbers,
     pub ref_cmd_sn: u32,
@@ -102,7 +102,7 @@ pub struct DataOut {
 #[expect(missing_docs, reason = "fields are named as the RFC names them")]
 pub struct DataIn {
     pub is_final: bool,
-    /// The status with which the command has ended: there is no response then.
+    /// The status of the command, if this PDU ends it without a response.
     pub status: Option<u8>,
     pub residual: Residual,
     pub lun: [u8; 8],
@@ -158,7 +158,7 @@ pub struct TextResponse {
     pub window: Window,
 }
 
-/// Where a login is, and what it is about (11.12, 11.13).
+/// The stage of a login, and the transition that a PDU requests or grants (11.12, 11.13).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[expect(missing_docs, reason = "fields are named as the RFC names them")]
 pub struct LoginStage {
@@ -193,7 +193,7 @@ pub struct LoginResponse {
     pub tsih: u16,
     pub itt: u32,
     pub window: Window,
-    /// Class and detail.
+    /// Status class and detail.
     pub status: u16,
 }
 
@@ -235,7 +235,7 @@ pub enum Header {
     R2t(R2t),
     /// 32h.
     Async(AsyncMessage),
-    /// 3Fh (11.17); the header it is about is its data.
+    /// 3Fh (11.17); its data is the rejected header.
     Reject { reason: u8, window: Window },
     /// Any other.
     Other { opcode: u8, is_immediate: bool, itt: u32, cmd_sn: u32 },
@@ -268,13 +268,13 @@ impl Header {
         }
     }
 
-    /// Its initiator task tag; none where there is none.
+    /// Its initiator task tag; [`NO_TAG`] or 0 for PDUs without one.
     #[must_use]
     pub fn itt(&self) -> u32 {
         ITT.get(&self.bytes(0))
     }
 
-    /// Whether it does not wait for its turn, and which is its turn if it has one.
+    /// Whether a request is immediate, and its CmdSN; `None` for PDUs without a CmdSN.
     pub(crate) const fn turn(&self) -> Option<(bool, u32)> {
         match *self {
             Self::NopOut { is_immediate, numbers, .. }
@@ -288,7 +288,8 @@ impl Header {
         }
     }
 
-    /// Whether it is a request with the reserved tag, which only answers to pings have (11.2.1.8).
+    /// Whether it is a request with the reserved tag, which only answers to pings may have
+    /// (11.2.1.8).
     pub(crate) const fn lacks_tag(&self) -> bool {
         matches!(
             self,
@@ -309,10 +310,11 @@ impl Header {
         }
     }
 
+    // The encoded header.
     fn bytes(&self, data_bytes: usize) -> [u8; BHS_BYTES] {
         let mut bytes = [0; BHS_BYTES];
         OPCODE.put(&mut bytes, self.opcode());
-        // DataSegmentLength has 24 bits, which every agreed limit keeps to.
+        // DataSegmentLength has 24 bits; every negotiated limit fits.
         let length = u32::try_from(data_bytes).unwrap_or(u32::MAX).min(0xff_ffff);
         DATA_SEGMENT_LENGTH.put(&mut bytes, length);
         self.put_request(&mut bytes);
@@ -321,8 +323,8 @@ impl Header {
     }
 }
 
-/// Appends what follows the data of a PDU: padding to four bytes, and a digest of both where data
-/// has digests (11.2.3, 11.2.4). Nothing follows no data.
+/// Appends padding to four bytes and the data digest behind the data of a PDU (11.2.3, 11.2.4);
+/// nothing if there is no data.
 pub fn trailer(data: &[u8], digests: Digests, out: &mut Vec<u8>) {
     if data.is_empty() {
         return;
@@ -335,6 +337,7 @@ pub fn trailer(data: &[u8], digests: Digests, out: &mut Vec<u8>) {
     }
 }
 
+/// Bytes of padding behind `length` bytes of data.
 pub(crate) const fn padding_of(length: usize) -> usize {
     length.next_multiple_of(4) - length
 }

@@ -1,4 +1,4 @@
-//! Who an initiator is, as it proves to a target (RFC 7143 12.1).
+//! A target's end of the authentication of an initiator (RFC 7143 12.1).
 //!
 //! ```text
 //! AuthMethod ─► CHAP_A ─► (CHAP_I, CHAP_C) ─► CHAP_N, CHAP_R ─► proved
@@ -8,17 +8,17 @@ use super::admission::{Admission, LoginStatus};
 use super::chap::{Algorithm, CHALLENGE_BYTES_MAX, Chap, Nonce};
 use super::text;
 
-/// How far the proof is.
+/// The state of an authentication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Proof {
-    /// Nothing has been said.
+    /// No key has come.
     #[default]
     None,
-    /// CHAP, but not how.
+    /// CHAP was chosen, but no algorithm.
     Method,
-    /// The challenge has been sent.
+    /// The challenge was sent.
     Challenged(Algorithm),
-    /// It was right.
+    /// The response was right.
     Given,
 }
 
@@ -26,16 +26,17 @@ const KEYS: [&str; 6] = ["AuthMethod", "CHAP_A", "CHAP_I", "CHAP_C", "CHAP_N", "
 const FAILED: LoginStatus = LoginStatus::AuthenticationFailure;
 
 impl Proof {
-    /// Whether a key is about this.
+    /// Whether a key belongs to authentication.
     pub(crate) fn is_about(key: &str) -> bool {
         KEYS.contains(&key)
     }
 
+    /// Whether the initiator is authenticated.
     pub(crate) fn is_given(self) -> bool {
         self == Self::Given
     }
 
-    /// Goes on with what an initiator says, if that is about this.
+    /// Takes the authentication keys among `pairs`, and appends the answers.
     pub(crate) fn take(
         &mut self,
         pairs: &[(&str, &str)],
@@ -56,7 +57,7 @@ impl Proof {
             }
         }
         let Some(chap) = &admission.chap else {
-            // Nobody has asked for a proof.
+            // No authentication is needed, so its keys are an error.
             let has_any = KEYS[1..].iter().any(|key| value(key).is_some());
             return if has_any { Err(LoginStatus::InitiatorError) } else { Ok(()) };
         };
@@ -96,7 +97,7 @@ impl Proof {
     }
 }
 
-// What this end proves in turn (12.1.3).
+// Appends the response to the initiator's challenge, for mutual authentication (12.1.3).
 fn prove(
     chap: &Chap,
     algorithm: Algorithm,
@@ -107,8 +108,7 @@ fn prove(
     let own = chap.target.as_ref().ok_or(FAILED)?;
     let id = text::number(id).and_then(|id| u8::try_from(id).ok()).ok_or(FAILED)?;
     let challenge = text::binary(challenge, CHALLENGE_BYTES_MAX).ok_or(FAILED)?;
-    // Its own challenge sent back would have this end answer it (9.2.1), as would one secret for
-    // both ends.
+    // A reflected challenge would make this end answer its own (9.2.1), as would a common secret.
     if challenge == nonce.challenge_for(algorithm) || own.secret == chap.initiator.secret {
         return Err(FAILED);
     }

@@ -1,48 +1,48 @@
-//! Which sessions there are, and where a connection belongs (RFC 7143 6.3.1, 6.3.5, 6.3.6).
+//! The sessions of a target, and which one a new connection joins (RFC 7143 6.3.1, 6.3.5, 6.3.6).
 
 use std::collections::BTreeMap;
 
 use super::admission::LoginStatus;
 use super::login::Identity;
 
-/// Where a connection belongs.
+/// The session of a new connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placement {
-    /// To a new session.
+    /// A new session.
     New {
-        /// Its identifier.
+        /// Its TSIH.
         tsih: u16,
-        /// The session in whose stead it is; that one ends before the login goes on (6.3.5).
+        /// The session that it replaces, which has to end before the login continues (6.3.5).
         replaces: Option<u16>,
     },
-    /// To a session that there is.
+    /// An existing session.
     Joins {
-        /// Its identifier.
+        /// Its TSIH.
         tsih: u16,
-        /// Its connection of the same identifier is gone, and ends before the login goes on
-        /// (6.3.6).
+        /// Whether it replaces a connection with the same CID, which has to end before the login
+        /// continues (6.3.6).
         replaces: bool,
     },
 }
 
-/// A session that there is.
+/// An existing session.
 #[derive(Debug)]
 pub struct Known {
-    /// Who has logged in.
+    /// The initiator's name.
     pub initiator: String,
-    /// To what; `None` in a discovery session.
+    /// The target's name; `None` in a discovery session.
     pub target: Option<String>,
     isid: [u8; 6],
     /// Tag of its portal group.
     group: u16,
     connections_max: u16,
     cids: Vec<u16>,
-    /// Another has begun in its stead, and it has not ended yet.
+    /// Whether another session has replaced it, and it has not ended yet.
     is_replaced: bool,
 }
 
-/// The sessions of a target, of all its portal groups. How many there may be, others know; there
-/// are fewer than numbers for them.
+/// The sessions of a target, over all portal groups. The caller bounds their number, below that of
+/// TSIHs.
 #[derive(Debug, Default)]
 pub struct Registry {
     sessions: BTreeMap<u16, Known>,
@@ -50,15 +50,15 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// The sessions in whose stead no other has begun, by their identifiers.
+    /// The sessions that no other one has replaced, in the order of TSIHs.
     pub fn sessions(&self) -> impl Iterator<Item = (u16, &Known)> {
         let all = self.sessions.iter().map(|(tsih, known)| (*tsih, known));
         all.filter(|(_, known)| !known.is_replaced)
     }
 
-    /// The session that ends when this identity begins another: one of an initiator port with a
-    /// portal group of a target (4.4.3: the ISID rule), or one that has not ended yet although
-    /// another has begun in its stead. Discovery sessions do not exclude one another.
+    /// The session that a new one of this identity replaces: of the same initiator port with the
+    /// same portal group of the target (4.4.3: the ISID rule), or such a session that was replaced
+    /// but has not ended. Discovery sessions do not exclude one another.
     #[must_use]
     pub fn replaced_by(&self, identity: &Identity, group: u16) -> Option<u16> {
         let is_same = |known: &Known| {
@@ -73,8 +73,8 @@ impl Registry {
         now.map(|(tsih, _)| *tsih)
     }
 
-    /// Where a connection belongs that has come through a portal of this group and agreed on so
-    /// many connections at most.
+    /// Places a connection that has come through portal group `group`; a new session may have
+    /// `connections_max` connections.
     ///
     /// # Errors
     /// The status with which its login ends.
@@ -109,6 +109,7 @@ impl Registry {
         Ok(Placement::Joins { tsih: identity.tsih, replaces })
     }
 
+    // Adds a new session with the next free TSIH.
     fn begin(&mut self, identity: &Identity, group: u16, connections_max: u16) -> Placement {
         let replaces = self.replaced_by(identity, group);
         if let Some(known) = replaces.and_then(|replaced| self.sessions.get_mut(&replaced)) {
@@ -135,7 +136,7 @@ impl Registry {
         Placement::New { tsih, replaces }
     }
 
-    /// A connection has left its session; with the last of them the session is over.
+    /// Removes a connection of a session, and the session with the last one.
     pub fn left(&mut self, tsih: u16, cid: u16) {
         if let Some(known) = self.sessions.get_mut(&tsih) {
             known.cids.retain(|one| *one != cid);
@@ -145,18 +146,18 @@ impl Registry {
         }
     }
 
-    /// A session is over.
+    /// Removes a session.
     pub fn ended(&mut self, tsih: u16) {
         self.sessions.remove(&tsih);
     }
 
-    /// Sessions there are.
+    /// The number of sessions.
     #[must_use]
     pub fn len(&self) -> usize {
         self.sessions.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no sessions.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.sessions.is_empty()

@@ -6,14 +6,14 @@
 //!                              └─► data ─► (R2T ─► data ...) ─┘
 //! ```
 //!
-//! A command is handed on when it is its turn; a connection whose next command is not waits, and
-//! what follows on it. Nothing is kept for that: on one connection commands come in order
-//! (4.2.2.1), so another will bring those that are missing.
+//! Commands are passed on in the order of CmdSN; a connection whose next command is not due waits
+//! with all that follows. Nothing else is buffered: on one connection commands come in order
+//! (4.2.2.1), so another connection will bring the missing ones.
 //!
 //! Invariants:
-//! - A command is handed on once and answered once, on the connection that has brought it; an
-//!   aborted one is not answered, and has its place until its owner is done with it.
-//! - Data is handed on in order, and only what its command asked for.
+//! - A command is passed on once and answered once, on the connection that has brought it; an
+//!   aborted one is not answered, and has its place until its owner completes it.
+//! - Data is passed on in order, and only what its command expects.
 //! - The window never shrinks.
 
 use std::collections::BTreeSet;
@@ -27,20 +27,20 @@ use super::pdu::{Digests, Header, ScsiCommand, TaskRequest, Window, trailer};
 use super::task::{Outstanding, Task, Tasks, Unsolicited};
 use super::text;
 
-/// How much may be under way.
+/// Limits on outstanding requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionLimits {
-    /// Commands that wait for their turn; above 0.
+    /// Non-immediate commands; above 0.
     pub commands: u16,
-    /// Commands and other requests that do not, each.
+    /// Immediate commands, and immediate other requests, each.
     pub immediate: u16,
 }
 
-/// A request to manage tasks that has not been answered.
+/// A task management request that has not been answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Management(pub(super) u32);
 
-/// Which connections a logout is about.
+/// The connections that a logout ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Logout {
     /// All of the session.
@@ -49,23 +49,23 @@ pub enum Logout {
     Connection(u16),
 }
 
-/// Something an initiator wants, or sends.
+/// A request or data of an initiator.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Arrival<'a> {
-    /// A command. [`Session::expect`] says how much of its data is wanted, before anything else is
-    /// received.
+    /// A command. Call [`Session::expect`] to set how much of its data is wanted, before anything
+    /// else is received.
     Command(Task, ScsiCommand),
-    /// Data of a command, from this offset on; not more than is wanted.
+    /// Data of a command, at this offset; not more than is wanted.
     Data(Task, u32, &'a [u8]),
-    /// All data that was wanted has come, or will not, for this reason.
+    /// All wanted data has come, or the sense of why it will not.
     AllData(Task, Result<(), Sense>),
-    /// To manage tasks: [`Session::affected`] says which, [`Session::abort`] aborts them, and
-    /// [`Session::answer_management`] answers when all of them have ended.
+    /// A task management request: [`Session::affected`] returns the tasks, [`Session::abort`]
+    /// aborts them, and [`Session::answer_management`] answers when all of them have ended.
     Manage(Management, TaskRequest),
-    /// To say which targets there are, all or one of this name: [`Session::answer_text`].
+    /// SendTargets with this value, answered by [`Session::answer_text`].
     SendTargets(String),
-    /// To end. Tasks of those connections are aborted; [`Session::finish_logout`] answers when they
-    /// have ended.
+    /// A logout. Tasks of its connections were aborted; [`Session::finish_logout`] answers when
+    /// they have ended.
     Logout(Logout),
     /// The answer to [`Session::ping`].
     Pong,
@@ -83,35 +83,35 @@ pub(crate) enum Reject {
     InvalidField = 0x09,
 }
 
-/// What the data that is now coming belongs to.
+/// The owner of the PDU data that is coming.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Coming {
     Nobody,
-    /// A command, from this offset on; its own data, or a PDU of data whose sequence may end.
+    /// A command, at this offset; `end` says what ends with the PDU.
     Of {
         task: Task,
         offset: u32,
         end: Ends,
     },
-    /// To be sent back.
+    /// A ping, whose data is sent back.
     Ping {
         itt: u32,
         lun: [u8; 8],
     },
-    /// Keys and values.
+    /// A text request.
     Text,
 }
 
-/// What ends with a PDU of data.
+/// What ends with a data PDU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ends {
-    /// What came with a command.
+    /// The immediate data of a command.
     Immediate,
-    /// Nothing but the PDU.
+    /// Only the PDU.
     Pdu,
-    /// What was to come unasked.
+    /// The unsolicited data.
     Unsolicited,
-    /// What an R2T has asked for.
+    /// The data of an R2T.
     Asked,
 }
 
@@ -121,15 +121,15 @@ pub(crate) struct Connection {
     pub(crate) digests: Digests,
     pub(crate) cid: u16,
     pub(crate) stat_sn: u32,
-    /// Bytes of data in a PDU that the initiator gets.
+    /// Bytes of data in a PDU to the initiator, at most.
     pub(crate) peer_data_bytes: u32,
     pub(crate) coming: Coming,
-    /// A request whose turn it is not yet, and its data's length.
+    /// A request that waits for its CmdSN, and the length of its data.
     waiting: Option<(Header, u32)>,
-    /// Bytes of a ping or a text that have come; the request that they are of.
+    /// Bytes of a ping or a text that have come.
     pub(crate) gathered: Vec<u8>,
     pub(crate) text: super::text_state::TextState,
-    /// A logout that has not been answered: its tag, and what it is about.
+    /// A logout that has not been answered, and its tag.
     pub(super) logout: Option<(u32, Logout)>,
     pub(super) pings: u32,
 }
@@ -141,7 +141,7 @@ pub struct Session {
     pub(crate) is_discovery: bool,
     pub(super) limits: SessionLimits,
     pub(super) exp_cmd_sn: u32,
-    /// Later numbers that count as come: of commands that were aborted before.
+    /// Later CmdSNs that count as received: of commands that were aborted before they came.
     pub(super) forestalled: BTreeSet<u32>,
     pub(crate) tasks: Tasks,
     pub(crate) connections: Vec<Option<Connection>>,
@@ -169,7 +169,7 @@ impl Session {
         session
     }
 
-    /// One connection more; its number in the session.
+    /// Adds a connection. Returns its number in the session.
     pub fn join(&mut self, link: Link) -> u16 {
         let connection = Connection::new(link);
         let free = self.connections.iter().position(Option::is_none);
@@ -181,25 +181,25 @@ impl Session {
         u16::try_from(index).unwrap_or(u16::MAX)
     }
 
-    /// ExpCmdSN and MaxCmdSN, for the login of one more connection.
+    /// ExpCmdSN and MaxCmdSN, for the login of another connection.
     #[must_use]
     pub fn window(&self) -> [u32; 2] {
         [self.exp_cmd_sn, self.max_cmd_sn()]
     }
 
-    /// What was agreed on for the session.
+    /// The negotiated parameters of the session.
     #[must_use]
     pub const fn parameters(&self) -> &Parameters {
         &self.parameters
     }
 
-    /// Connections that are open, by number, with their identifiers.
+    /// Numbers and CIDs of open connections.
     pub fn connections(&self) -> impl Iterator<Item = (u16, u16)> {
         let open = self.connections.iter().enumerate();
         open.filter_map(|(index, one)| Some((u16::try_from(index).ok()?, one.as_ref()?.cid)))
     }
 
-    /// A connection whose input can be read on, since it is its turn now, or never.
+    /// A waiting connection whose request is now due, or is to be dropped.
     #[must_use]
     pub fn ready(&self) -> Option<u16> {
         let is_ready = |number: &u16| {
@@ -210,18 +210,18 @@ impl Session {
         self.connections().map(|(number, _)| number).find(is_ready)
     }
 
-    /// How many commands have not ended, aborted ones too.
+    /// How many commands have not ended, aborted ones included.
     #[must_use]
     pub fn outstanding(&self) -> usize {
         self.tasks.len()
     }
 
-    /// Commands that have not ended, aborted ones too.
+    /// Commands that have not ended, aborted ones included.
     pub fn tasks(&self) -> impl Iterator<Item = Task> {
         self.tasks.iter().map(|(task, _)| task)
     }
 
-    /// Whether data of a command comes that nobody has asked for.
+    /// Whether unsolicited data of a command is still to come.
     #[must_use]
     pub fn comes_unasked(&self, task: Task) -> bool {
         let comes = |one: &Outstanding| !one.is_whole || one.unsolicited != Unsolicited::None;
@@ -234,17 +234,19 @@ impl Session {
         self.tasks.get(task).map(|outstanding| outstanding.connection)
     }
 
+    /// The connection of this number; `None` if it is not open.
     pub(crate) fn connection(&self, number: u16) -> Option<&Connection> {
         self.connections.get(usize::from(number))?.as_ref()
     }
 
+    /// The connection of this number, mutable.
     pub(crate) fn connection_mut(&mut self, number: u16) -> Option<&mut Connection> {
         self.connections.get_mut(usize::from(number))?.as_mut()
     }
 
-    /// A connection is gone: all its tasks are aborted. With error recovery level 0 commands may be
-    /// lost with it that nothing can bring, so the session ends with its other connections, unless
-    /// it was logged out or replaced (7.1.4.4).
+    /// Removes a connection and aborts all its tasks. With error recovery level 0 its lost commands
+    /// cannot be recovered, so the caller has to end the session, unless the connection was logged
+    /// out or replaced (7.1.4.4).
     pub fn cut(&mut self, number: u16) {
         let tasks: Vec<Task> = self.tasks_of(number).collect();
         for task in tasks {
@@ -256,19 +258,21 @@ impl Session {
         }
     }
 
+    /// The tasks of a connection.
     pub(super) fn tasks_of(&self, number: u16) -> impl Iterator<Item = Task> {
         let of = move |(_, one): &(Task, &Outstanding)| one.connection == number;
         self.tasks.iter().filter(of).map(|(task, _)| task)
     }
 
-    // The window is as wide as there are places for commands that wait for their turn (4.2.2.1).
+    // MaxCmdSN: the window is as wide as there are free places for non-immediate commands
+    // (4.2.2.1).
     fn max_cmd_sn(&self) -> u32 {
         let taken = self.tasks.len() - self.tasks.immediate();
         let free = u32::from(self.limits.commands.max(1)) - u32::try_from(taken).unwrap_or(0);
         self.exp_cmd_sn.wrapping_add(free).wrapping_sub(1)
     }
 
-    /// The numbers of an answer with a status, or of one without.
+    /// Sequence numbers for an answer; one with a status takes the next StatSN.
     pub(crate) fn answer_window(&mut self, number: u16, has_status: bool) -> Window {
         let [exp_cmd_sn, max_cmd_sn] = self.window();
         let Some(connection) = self.connection_mut(number) else { return Window::default() };
@@ -279,11 +283,12 @@ impl Session {
         Window { stat_sn, exp_cmd_sn, max_cmd_sn }
     }
 
-    /// Takes bytes off the front of `input` of a connection until something has arrived; what is to
-    /// be answered without asking anybody is appended to `out`.
+    /// Takes bytes off the front of `input` of a connection until there is an arrival; `None` if
+    /// more bytes are needed or the connection has to wait. Appends answers that need no decision
+    /// to `out`.
     ///
     /// # Errors
-    /// When the connection, and the session with it, is to be closed.
+    /// When the connection, and the session with it, has to be closed.
     pub fn receive<'a>(
         &mut self,
         number: u16,
@@ -315,6 +320,7 @@ impl Session {
         }
     }
 
+    // Handles a header with `length` bytes of data to follow.
     fn header<'a>(
         &mut self,
         number: u16,
@@ -362,12 +368,12 @@ impl Session {
             Header::LogoutRequest { reason, itt, cid, .. } => {
                 Ok(self.logout(number, reason, [itt, u32::from(cid)], out))
             }
-            // Error recovery level 0: nothing is sent again (11.16).
+            // Error recovery level 0: nothing is retransmitted (11.16).
             Header::Snack { .. } => {
                 self.reject(number, Reject::Snack, out);
                 Ok(None)
             }
-            // 6.3: a login is over for good.
+            // 6.3: a second login is not allowed.
             Header::LoginRequest(_) => Err(Fatal::Sequence { opcode: header.opcode() }),
             _ => {
                 self.reject(number, Reject::NotSupported, out);
@@ -376,6 +382,7 @@ impl Session {
         }
     }
 
+    /// Whether a request with this CmdSN is due.
     pub(super) fn turn(&self, cmd_sn: u32) -> Turn {
         // Serial numbers (4.2.2.1, RFC 1982).
         let ahead = cmd_sn.wrapping_sub(self.exp_cmd_sn);
@@ -384,12 +391,12 @@ impl Session {
             _ if self.forestalled.contains(&cmd_sn) => Turn::Never,
             0 if width > 0 => Turn::Now,
             ahead if ahead < width => Turn::Later,
-            // Outside the window it is as if it had not come.
+            // A request outside the window is dropped.
             _ => Turn::Never,
         }
     }
 
-    /// Says that a PDU cannot be, with its header (11.17).
+    /// Rejects the latest PDU, with its header (11.17).
     pub(crate) fn reject(&mut self, number: u16, reason: Reject, out: &mut Vec<u8>) {
         let window = self.answer_window(number, true);
         let Some(connection) = self.connection(number) else { return };
@@ -403,6 +410,7 @@ impl Session {
         trailer(header, connection.digests, out);
     }
 
+    // Takes a SCSI Command: rejects it, or gives it a place.
     fn command<'a>(
         &mut self,
         number: u16,
@@ -416,7 +424,7 @@ impl Session {
         let refused = match () {
             () if self.is_discovery => Some(Reject::Protocol),
             () if is_known => Some(Reject::Protocol),
-            // Both directions at once, and longer commands, are not there (11.2.2).
+            // Bidirectional commands and longer CDBs are not supported (11.2.2).
             () if has_more || command.reads && command.writes => Some(Reject::InvalidField),
             () if command.is_immediate
                 && self.tasks.immediate() >= usize::from(self.limits.immediate) =>
@@ -440,7 +448,7 @@ impl Session {
         } else if follows {
             outstanding.unsolicited = Unsolicited::Until { end: most, data_sn: 0 };
         }
-        // A place for everything in the window.
+        // There is a place for every command in the window.
         let task = self.tasks.take(outstanding)?;
         let connection = self.connection_mut(number)?;
         if length > 0 {
@@ -450,7 +458,7 @@ impl Session {
     }
 }
 
-/// Whether it is a request's turn.
+/// Whether a request is due: now, later, or never (it is dropped).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Turn {
     Now,
@@ -475,10 +483,10 @@ impl Connection {
         }
     }
 
-    /// Keeps bytes of a ping or a text, as many as may be.
+    /// Collects bytes of a ping or a text, up to their limit.
     pub(crate) fn gather(&mut self, bytes: &[u8]) {
         let most = match self.coming {
-            // As much as the initiator takes back (11.18).
+            // As much as may be sent back (11.18).
             Coming::Ping { .. } => self.peer_data_bytes as usize,
             _ => text::TEXT_BYTES_MAX,
         };

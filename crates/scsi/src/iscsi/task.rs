@@ -1,4 +1,4 @@
-//! The commands that are outstanding in a session.
+//! The outstanding commands of a session.
 
 use std::collections::HashMap;
 
@@ -10,74 +10,74 @@ use super::pdu::ScsiCommand;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Task(pub(super) u16);
 
-/// What data of a command is to come in PDUs of its own, unasked.
+/// Unsolicited data of a command that is to come in PDUs of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unsolicited {
     /// Nothing more.
     None,
-    /// Up to this byte, and the number of the next PDU.
+    /// Data up to byte `end`; `data_sn` is the DataSN of the next PDU.
     Until { end: u32, data_sn: u32 },
 }
 
-/// Data that was asked for.
+/// Solicited data of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Asked {
     /// R2Ts sent, and those whose data has come.
     pub(crate) sent: u32,
     pub(crate) done: u32,
-    /// Where the data of the latest ends.
+    /// Where the data of the latest R2T ends.
     pub(crate) end: u32,
-    /// Where the data of the oldest that has not been answered ends.
+    /// Where the data of the oldest open R2T ends.
     pub(crate) oldest_end: u32,
-    /// The number of the next PDU for that.
+    /// DataSN of the next PDU for the oldest open R2T.
     pub(crate) data_sn: u32,
 }
 
-/// One outstanding command.
+/// An outstanding command.
 #[derive(Debug, Clone)]
 pub(crate) struct Outstanding {
     pub(crate) command: ScsiCommand,
-    /// The connection that it belongs to.
+    /// The number of its connection.
     pub(crate) connection: u16,
-    /// It has come whole with what came with it.
+    /// Whether the command's own PDU is complete, with immediate data.
     pub(crate) is_whole: bool,
-    /// Bytes that the command takes, once its owner has said so.
+    /// Bytes of data that its owner expects; `None` before [`super::Session::expect`].
     pub(crate) wanted: Option<u32>,
-    /// Nothing is asked for before its owner has room for it.
+    /// Whether R2Ts wait until the owner has memory.
     pub(crate) is_held: bool,
-    /// Bytes that have come, in order.
+    /// Bytes that have come.
     pub(crate) received: u32,
     pub(crate) unsolicited: Unsolicited,
     pub(crate) asked: Asked,
-    /// Bytes and PDUs sent to the initiator, and bytes since the latest end of a sequence.
+    /// Bytes and PDUs sent to the initiator, and bytes in the current sequence.
     pub(crate) sent: u32,
     pub(crate) data_sn: u32,
     pub(crate) burst: u32,
-    /// Why its data will not come as it should.
+    /// The sense, if its data is invalid.
     pub(crate) failure: Option<Sense>,
-    /// Its owner knows that all data is there, or will not come.
+    /// Whether the owner knows that all data has come, or is invalid.
     pub(crate) is_told: bool,
-    /// Nothing is answered any more.
+    /// Whether the command was aborted: it gets no answer.
     pub(crate) is_aborted: bool,
 }
 
-/// As many places as commands may be outstanding.
+/// Places for outstanding commands.
 #[derive(Debug)]
 pub(crate) struct Tasks {
-    /// Made when they are first needed, up to `count`.
+    /// Places, added when needed, up to `count`.
     places: Vec<Option<Outstanding>>,
     count: u16,
     free: Vec<u16>,
     by_tag: HashMap<u32, u16>,
-    /// Commands that have ended before their data had come: the latest few.
+    /// Tags of the latest commands that have ended before all their data came.
     early: [Option<u32>; 64],
     next_early: usize,
-    /// Places taken by commands that do not wait for their turn.
+    /// Places taken by immediate commands.
     immediate: usize,
 }
 
 impl Task {
-    /// Its number, below the number of places.
+    /// The number of the place, below the number of places.
     #[must_use]
     pub const fn number(self) -> u16 {
         self.0
@@ -104,19 +104,19 @@ impl Outstanding {
         }
     }
 
-    /// Whether data is still to come that its initiator has been asked for, or sends unasked.
+    /// Whether solicited or unsolicited data is still to come.
     pub(crate) fn is_coming(&self) -> bool {
         let is_unsolicited = self.unsolicited != Unsolicited::None;
         !self.is_whole || is_unsolicited || self.asked.sent != self.asked.done
     }
 
-    /// Whether all that its owner wants is there.
+    /// Whether all data that its owner expects has come.
     pub(crate) fn is_complete(&self) -> bool {
         let has_all = self.wanted.is_some_and(|wanted| self.received >= wanted);
         has_all && !self.is_held && self.is_whole && self.unsolicited == Unsolicited::None
     }
 
-    /// Bytes that may be sent to the initiator.
+    /// Bytes that may still be sent to the initiator.
     pub(crate) const fn room(&self) -> u32 {
         if self.command.reads { self.command.expected_bytes - self.sent } else { 0 }
     }
@@ -136,7 +136,7 @@ impl Tasks {
         }
     }
 
-    /// A place for a command whose tag is not in use; `None` if all are taken.
+    /// Gives a command a place; its tag must not be in use. `None` if all places are taken.
     pub(crate) fn take(&mut self, outstanding: Outstanding) -> Option<Task> {
         let place = match self.free.pop() {
             Some(place) => place,
@@ -157,10 +157,12 @@ impl Tasks {
         Some(Task(place))
     }
 
+    /// The command of a place.
     pub(crate) fn get(&self, task: Task) -> Option<&Outstanding> {
         self.places.get(usize::from(task.0))?.as_ref()
     }
 
+    /// The command of a place, mutable.
     pub(crate) fn get_mut(&mut self, task: Task) -> Option<&mut Outstanding> {
         self.places.get_mut(usize::from(task.0))?.as_mut()
     }
@@ -170,14 +172,15 @@ impl Tasks {
         self.by_tag.get(&itt).copied().map(Task)
     }
 
-    /// All commands.
+    /// All outstanding commands, aborted ones included.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Task, &Outstanding)> {
         let places = self.places.iter().enumerate();
         places
             .filter_map(|(index, place)| Some((Task(u16::try_from(index).ok()?), place.as_ref()?)))
     }
 
-    /// Its tag may be used again, and nothing is answered; its place is taken until it has ended.
+    /// Marks a command as aborted: its tag may be reused, and its place is taken until it is
+    /// released.
     pub(crate) fn abort(&mut self, task: Task) {
         let Some(outstanding) = self.get_mut(task) else { return };
         outstanding.is_aborted = true;
@@ -190,7 +193,7 @@ impl Tasks {
         }
     }
 
-    /// Frees a place; what was in it.
+    /// Frees a place. Returns the command.
     pub(crate) fn release(&mut self, task: Task) -> Option<Outstanding> {
         let outstanding = self.places.get_mut(usize::from(task.0))?.take()?;
         let itt = outstanding.command.itt;
@@ -205,29 +208,30 @@ impl Tasks {
         Some(outstanding)
     }
 
-    /// Whether a command has ended of which data is still on its way.
+    /// Whether a command with this tag has ended while its data was still coming.
     pub(crate) fn ended_early(&self, itt: u32) -> bool {
         self.early.contains(&Some(itt))
     }
 
-    /// What still comes of a command with this tag is not heard.
+    /// Notes that data for this tag is to be dropped.
     pub(crate) fn remember_early(&mut self, itt: u32) {
         self.early[self.next_early] = Some(itt);
         self.next_early = (self.next_early + 1) % self.early.len();
     }
 
+    // Accepts data for this tag again.
     fn forget_early(&mut self, itt: u32) {
         for early in self.early.iter_mut().filter(|early| **early == Some(itt)) {
             *early = None;
         }
     }
 
-    /// Commands outstanding.
+    /// The number of outstanding commands.
     pub(crate) fn len(&self) -> usize {
         self.places.len() - self.free.len()
     }
 
-    /// Those of them that did not wait for their turn.
+    /// The number of outstanding immediate commands.
     pub(crate) const fn immediate(&self) -> usize {
         self.immediate
     }

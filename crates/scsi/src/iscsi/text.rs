@@ -1,25 +1,25 @@
 //! Keys and values as text (RFC 7143 6.1).
 
-/// Bytes of text that a negotiation takes, over all its PDUs.
+/// Bytes of text in one exchange, over all its PDUs, at most.
 pub(crate) const TEXT_BYTES_MAX: usize = 64 << 10;
-/// Bytes of a key (6.1: key-name) and of a value that is not said to be longer.
+/// Bytes of a key (6.1: key-name), and of a value unless its key allows longer ones, at most.
 const KEY_BYTES_MAX: usize = 63;
 const VALUE_BYTES_MAX: usize = 255;
-/// Bytes of a value that stands for up to 1,024 bytes (12.1.3), in hexadecimal digits.
+/// Characters of a value that encodes up to 1,024 bytes (12.1.3) in hexadecimal digits.
 const LONG_BYTES_MAX: usize = 2 + 2 * 1024;
 
-/// What is wrong with a text.
+/// The error of an invalid text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BadText;
 
-/// The pairs of a text, in order. Every pair ends with NUL, no key comes twice, and nothing in them
-/// is a control character.
+/// Parses the pairs of a text, in order. Every pair has to end with NUL; repeated keys and control
+/// characters are errors.
 pub(crate) fn read(text: &[u8]) -> Result<Vec<(&str, &str)>, BadText> {
     let mut pairs: Vec<(&str, &str)> = Vec::new();
     if text.last().is_some_and(|last| *last != 0) {
         return Err(BadText);
     }
-    // NULs that end nothing are padding that was counted.
+    // Extra NULs are padding that was counted as text.
     for pair in text.split(|byte| *byte == 0).filter(|pair| !pair.is_empty()) {
         let pair = std::str::from_utf8(pair).map_err(|_| BadText)?;
         let (key, value) = pair.split_once('=').ok_or(BadText)?;
@@ -35,7 +35,7 @@ pub(crate) fn read(text: &[u8]) -> Result<Vec<(&str, &str)>, BadText> {
     Ok(pairs)
 }
 
-// Letters, digits, and what names of extensions are made of (6.1).
+// Whether a byte is allowed in a key: letters, digits, and characters of extension names (6.1).
 const fn is_in_key(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'+' | b'@' | b'_' | b'/' | b'#')
 }
@@ -48,7 +48,7 @@ pub(crate) fn push(out: &mut Vec<u8>, key: &str, value: &str) {
     out.push(0);
 }
 
-/// A number, decimal or hexadecimal, and nothing else (6.1: numerical-value).
+/// Parses a decimal or hexadecimal number (6.1: numerical-value); `None` if it is none.
 pub(crate) fn number(value: &str) -> Option<u64> {
     let hex = value.strip_prefix("0x").or_else(|| value.strip_prefix("0X"));
     let (digits, radix) = hex.map_or((value, 10), |digits| (digits, 16));
@@ -56,8 +56,8 @@ pub(crate) fn number(value: &str) -> Option<u64> {
     is_number.then(|| u64::from_str_radix(digits, radix).ok()).flatten()
 }
 
-/// Bytes in hexadecimal digits or in base 64 (6.1: binary-value); `None` if they are not, or are
-/// more than `most`.
+/// Parses bytes in hexadecimal digits or base 64 (6.1: binary-value); `None` if they are invalid,
+/// empty, or more than `most`.
 pub(crate) fn binary(value: &str, most: usize) -> Option<Vec<u8>> {
     let bytes = match value.as_bytes() {
         [b'0', b'x' | b'X', digits @ ..] => read_hex(digits)?,
@@ -67,7 +67,7 @@ pub(crate) fn binary(value: &str, most: usize) -> Option<Vec<u8>> {
     (!bytes.is_empty() && bytes.len() <= most).then_some(bytes)
 }
 
-/// Bytes in hexadecimal digits.
+/// Writes bytes in hexadecimal digits, with `0x`.
 pub(crate) fn write_hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     bytes.iter().fold("0x".to_owned(), |mut text, byte| {
@@ -76,6 +76,7 @@ pub(crate) fn write_hex(bytes: &[u8]) -> String {
     })
 }
 
+// Parses hexadecimal digits, two for each byte.
 fn read_hex(digits: &[u8]) -> Option<Vec<u8>> {
     let (pairs, rest) = digits.as_chunks::<2>();
     let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
@@ -83,7 +84,7 @@ fn read_hex(digits: &[u8]) -> Option<Vec<u8>> {
     rest.is_empty().then(|| pairs.iter().map(byte).collect()).flatten()
 }
 
-// RFC 4648 4, padding and all.
+// Parses base 64 with padding (RFC 4648 4).
 fn read_base64(digits: &[u8]) -> Option<Vec<u8>> {
     let (groups, rest) = digits.as_chunks::<4>();
     if !rest.is_empty() {
@@ -109,7 +110,7 @@ fn read_base64(digits: &[u8]) -> Option<Vec<u8>> {
         let known = &group[..4 - padding];
         let bits = known.iter().try_fold(0, |bits, byte| Some(bits << 6 | digit(*byte)?))?;
         let whole = (bits << (6 * padding)).to_be_bytes();
-        // Bits that are cut off are zeros, or it could be written in several ways.
+        // Unused bits must be zeros, so that each value has one encoding.
         if whole[4 - padding..].iter().any(|byte| *byte != 0) {
             return None;
         }

@@ -1,13 +1,13 @@
-//! The exchange of text on a connection, between two of its requests.
+//! The state of a text exchange on a connection, between two of its requests.
 
-/// The exchange of text on a connection.
+/// See the module's description.
 #[derive(Debug, Default)]
 pub(crate) struct TextState {
     pub(super) itt: u32,
     pub(super) continues: bool,
-    /// What is being answered, and how much of it was sent.
+    /// The answer, and how many bytes of it were sent.
     pub(super) answer: Vec<u8>,
     pub(super) sent: usize,
-    /// The tag with which an exchange goes on; 0 if there is none.
+    /// The target transfer tag of the exchange; 0 before the first.
     pub(super) tag: u32,
 }

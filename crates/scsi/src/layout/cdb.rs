@@ -81,7 +81,7 @@ pub(crate) mod capacity {
     pub(crate) const PMI: Bit = Bit::at(14, 0); // of READ CAPACITY(16): PMI
 }
 
-/// REPORT LUNS, and what else reports with 12 bytes (SPC-4 6.33 to 6.37).
+/// REPORT LUNS, and other 12-byte commands that report (SPC-4 6.33 to 6.37).
 pub(crate) mod report {
     use wire::{Be, Bit, Bits, Byte};
 

@@ -1,10 +1,10 @@
-//! What a logical unit says of itself: INQUIRY data (SPC-4 6.6, 7.8; SBC-3 6.6).
+//! INQUIRY data and vital product data (SPC-4 6.6, 7.8; SBC-3 6.6).
 
 /// Standard data (SPC-4 6.6.2).
 pub(crate) mod standard {
     use wire::{Be, Bit, Bits, Byte, Text};
 
-    /// Bytes that everybody sends, and bytes here.
+    /// Bytes that every target sends, and bytes that this one sends.
     pub(crate) const BYTES_MIN: usize = 36;
     pub(crate) const BYTES: usize = 96;
 
@@ -37,7 +37,7 @@ pub(crate) mod page {
     pub(crate) const PAGE_CODE: Byte = Byte::at(1); // PAGE CODE
     pub(crate) const PAGE_LENGTH: Be<u16> = Be::at(2); // PAGE LENGTH
 
-    /// Pages there are.
+    /// Codes of supported pages.
     pub(crate) const SUPPORTED: u8 = 0x00;
     pub(crate) const SERIAL: u8 = 0x80;
     pub(crate) const IDENTIFICATION: u8 = 0x83;
@@ -45,7 +45,7 @@ pub(crate) mod page {
     pub(crate) const LIMITS: u8 = 0xb0;
     pub(crate) const CHARACTERISTICS: u8 = 0xb1;
     pub(crate) const PROVISIONING: u8 = 0xb2;
-    /// The first that is the vendor's: which opening of its medium it is.
+    /// The first vendor-specific page: the opening of the medium.
     pub(crate) const OPENING: u8 = 0xc0;
 }
 
@@ -135,7 +135,7 @@ pub(crate) mod characteristics {
 pub(crate) mod provisioning {
     use wire::{Bit, Bits};
 
-    /// Bytes of it, and those that say something.
+    /// Bytes of the page, and bytes up to the last used field.
     pub(crate) const BYTES: usize = 8;
     pub(crate) const BYTES_MIN: usize = 7;
 

@@ -1,4 +1,4 @@
-//! What else a target reports: sizes, logical units, ports, commands, figures; what UNMAP takes.
+//! Other reports: capacity, logical units, ports, commands, log pages; and UNMAP's parameter list.
 
 /// READ CAPACITY(10) (SBC-3 5.15.2).
 pub(crate) mod capacity {
@@ -15,7 +15,7 @@ pub(crate) mod capacity {
 pub(crate) mod capacity_long {
     use wire::{Be, Bit, Bits};
 
-    /// Bytes of it, and bytes that say something.
+    /// Bytes of the data, and bytes up to the last used field.
     pub(crate) const BYTES: usize = 32;
     pub(crate) const BYTES_MIN: usize = 16;
 
@@ -112,7 +112,8 @@ pub(crate) mod port_groups {
 pub(crate) mod opcodes {
     use wire::{Be, Bit, Bits, Byte};
 
-    /// Bytes before the descriptors of all commands, of each, and before the usage of one.
+    /// Bytes of the header, before descriptors or the usage data of one command; bytes of a
+    /// descriptor.
     pub(crate) const HEADER_BYTES: usize = 4;
     pub(crate) const DESCRIPTOR_BYTES: usize = 8;
 
@@ -130,7 +131,7 @@ pub(crate) mod opcodes {
     pub(crate) const SUPPORT: Bits = Bits::at(1, 2, 0); // SUPPORT
     pub(crate) const CDB_SIZE: Be<u16> = Be::at(2); // CDB SIZE
 
-    /// SUPPORT: it is not there; it is as the standard has it; it is in the vendor's manner.
+    /// SUPPORT: not supported; as in the standard; vendor-specific.
     pub(crate) const MISSING: u8 = 1;
     pub(crate) const STANDARD: u8 = 3;
     pub(crate) const VENDORS: u8 = 5;

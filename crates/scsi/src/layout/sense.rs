@@ -12,7 +12,7 @@ pub(crate) const DESCRIPTORS: u8 = 0x72;
 pub(crate) mod fixed {
     use wire::{Be, Bit, Bits, Byte, Bytes};
 
-    /// Bytes of it, those before what ADDITIONAL SENSE LENGTH counts, and those that say what.
+    /// Bytes of the data, bytes that ADDITIONAL SENSE LENGTH does not count, and bytes up to CODE.
     pub(crate) const BYTES: usize = 18;
     pub(crate) const BEFORE: usize = 8;
     pub(crate) const BYTES_MIN: usize = 14;
@@ -43,7 +43,7 @@ pub(crate) mod descriptor {
 
     /// Bytes before what ADDITIONAL LENGTH counts.
     pub(crate) const BEFORE: usize = 2;
-    /// Bytes of those that there are.
+    /// Bytes of the supported descriptors.
     pub(crate) const INFORMATION_BYTES: usize = 12;
     pub(crate) const SPECIFIC_BYTES: usize = 8;
 
@@ -58,7 +58,7 @@ pub(crate) mod descriptor {
     pub(crate) const OF_SPECIFIC: u8 = 0x02;
 }
 
-/// SENSE KEY SPECIFIC of a field that is wrong (SPC-4 4.5.2.4.2).
+/// SENSE KEY SPECIFIC of an invalid field (SPC-4 4.5.2.4.2).
 pub(crate) mod pointer {
     use wire::{Be, Bit, Bits};
 

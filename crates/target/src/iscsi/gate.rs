@@ -157,7 +157,7 @@ impl Gate {
         std::mem::take(&mut self.evicted)
     }
 
-    /// Removes a connection of a session.
+    /// Removes a connection of a session, and the session with the last one.
     pub(crate) fn connection_ended(&mut self, tsih: u16, cid: u16) {
         self.registry.left(tsih, cid);
     }
