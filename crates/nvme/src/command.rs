@@ -1,5 +1,5 @@
-//! Submission queue entries read once into what they ask for (Base 4.1.1; NVM Command Set 3), and
-//! completion queue entries (Base 4.2.1).
+//! Decodes submission queue entries (Base 4.1.1; NVM Command Set 3); completion queue entries (Base
+//! 4.2.1).
 
 use super::instance::Instance;
 use super::layout::entry::submission::{
@@ -9,7 +9,7 @@ use super::layout::entry::{admin as of_admin, completion, fabrics as of_fabrics,
 use super::layout::registers::CC;
 use super::status::Status;
 
-/// What a queue is for, which decides what its opcodes mean.
+/// The kind of a queue, which decides the meaning of opcodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueueKind {
     /// Queue 0.
@@ -25,19 +25,19 @@ pub enum Data {
     None,
     /// In the capsule, behind the entry.
     InCapsule {
-        /// Where it begins there; 0, since no controller here has an ICDOFF.
+        /// Its offset there; 0, since no controller here has an ICDOFF.
         offset: u64,
         /// How long it is; above 0.
         length: u32,
     },
-    /// To be moved by PDUs of its own.
+    /// In PDUs of its own.
     Transport {
         /// How long it is; above 0.
         length: u32,
     },
 }
 
-/// Which way the data of a command goes (Base 4.1.1: the two lowest bits of an opcode).
+/// The direction of a command's data (Base 4.1.1: the two lowest bits of an opcode).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// There is none.
@@ -48,10 +48,10 @@ pub enum Direction {
     ToHost,
 }
 
-/// Whether a command is done together with its neighbour (Base 3.4.2).
+/// Whether a command is one of two fused commands (Base 3.4.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fused {
-    /// By itself.
+    /// A command by itself.
     No,
     /// The first of two.
     First,
@@ -64,35 +64,35 @@ pub enum Fused {
 pub struct Submission {
     /// Identifier, unique among those outstanding on its queue.
     pub cid: u16,
-    /// Whether it is one of two.
+    /// Whether it is fused.
     pub fused: Fused,
-    /// Namespace; 0 where none is meant, FFFFFFFFh for all.
+    /// NSID; 0 for none, FFFFFFFFh for all.
     pub nsid: u32,
     /// Where its data is.
     pub data: Data,
-    /// Which way that goes.
+    /// The direction of its data.
     pub direction: Direction,
-    /// What it asks for.
+    /// The command.
     pub command: Command,
 }
 
-/// What is asked for.
+/// A decoded command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Command {
-    /// Of the connection (Base 6).
+    /// A command about the connection (Base 6).
     Fabrics(Fabrics),
-    /// Of the controller (Base 5).
+    /// A command to the controller (Base 5).
     Admin(Admin),
-    /// Of a namespace (NVM Command Set 3).
+    /// A command to a namespace (NVM Command Set 3).
     Io(Io),
 }
 
 /// A register of the controller (Base 3.1.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Property {
-    /// Where it is.
+    /// Its offset.
     pub offset: u32,
-    /// It has eight bytes, or else four.
+    /// Whether it has eight bytes; otherwise it has four.
     pub is_wide: bool,
 }
 
@@ -101,9 +101,9 @@ pub struct Property {
 pub enum Fabrics {
     /// 00h.
     PropertySet {
-        /// Which.
+        /// The property.
         property: Property,
-        /// To what.
+        /// The new value.
         value: u64,
     },
     /// 01h.
@@ -116,20 +116,20 @@ pub enum Fabrics {
         size: u16,
         /// CATTR.
         attributes: u8,
-        /// KATO: milliseconds; 0 for never.
+        /// KATO: milliseconds; 0 for no limit.
         keep_alive_ms: u32,
     },
     /// 04h.
     PropertyGet(Property),
     /// 05h and 06h.
     Authentication {
-        /// Send, or else receive.
+        /// Whether it is Send; otherwise it is Receive.
         is_send: bool,
         /// SECP.
         protocol: u8,
         /// SPSP, the first byte in the low bits.
         specific: u16,
-        /// Bytes sent or asked for.
+        /// Bytes sent or requested.
         length: u32,
     },
     /// 08h.
@@ -145,18 +145,18 @@ pub enum Admin {
         page: u8,
         /// LSP.
         specific: u8,
-        /// RAE: the event stays until the page is read without.
+        /// RAE: the event is retained until the page is read without this bit.
         retains_event: bool,
         /// Bytes asked for; a multiple of 4, above 0.
         length: u64,
-        /// LPO: from where on.
+        /// LPO: the offset in the page.
         offset: u64,
         /// The offset counts entries, not bytes.
         is_index: bool,
     },
     /// 06h.
     Identify {
-        /// CNS: which structure.
+        /// CNS: the requested structure.
         structure: u8,
         /// CNTID.
         controller_id: u16,
@@ -174,7 +174,7 @@ pub enum Admin {
     SetFeatures {
         /// FID.
         feature: u8,
-        /// It is to outlast a reset.
+        /// SV: the value is to persist through resets.
         saves: bool,
         /// Dword 11.
         value: u32,
@@ -183,7 +183,7 @@ pub enum Admin {
     GetFeatures {
         /// FID.
         feature: u8,
-        /// SEL: the current, default, saved value, or what can be done with it.
+        /// SEL: the current, default or saved value, or the feature's capabilities.
         select: u8,
         /// Dword 11.
         value: u32,
@@ -192,7 +192,7 @@ pub enum Admin {
     AsyncEventRequest,
     /// 18h.
     KeepAlive,
-    /// 38h: ends another controller of the host (TP8028).
+    /// 38h: resets another controller of the host (TP8028).
     CrossControllerReset(Instance),
 }
 
@@ -203,7 +203,7 @@ pub struct Range {
     pub first: u64,
     /// How many: 1 to 65,536.
     pub count: u32,
-    /// FUA: what is written is on the medium when the command has ended.
+    /// FUA: written data is on the medium when the command has ended.
     pub forced: bool,
 }
 
@@ -222,14 +222,14 @@ pub enum Io {
     WriteZeroes {
         /// Where.
         range: Range,
-        /// DEAC: the blocks may be given back.
+        /// DEAC: the blocks may be deallocated.
         deallocates: bool,
     },
     /// 09h.
     DatasetManagement {
         /// Ranges in its data: 1 to 256.
         range_count: u16,
-        /// AD: the blocks are not needed any more. The rest are hints.
+        /// AD: the blocks are to be deallocated. Without it the ranges are hints.
         deallocates: bool,
     },
     /// 0Ch.
@@ -275,7 +275,7 @@ pub enum Io {
 pub struct Completion {
     /// The command that has ended.
     pub cid: u16,
-    /// How.
+    /// Its status.
     pub status: Status,
     /// Dwords 0 and 1.
     pub result: u64,
@@ -289,17 +289,17 @@ impl Property {
 }
 
 impl Submission {
-    /// The identifier in an entry, whatever else is in it.
+    /// The CID of an entry, even if the entry is invalid.
     #[must_use]
     pub fn cid_of(entry: &[u8; 64]) -> u16 {
         submission::CID.get(entry)
     }
 
-    /// Reads an entry that came on a queue of `kind`.
+    /// Decodes an entry from a queue of `kind`.
     ///
     /// # Errors
-    /// The status with which the command ends. Nothing is checked that depends on a namespace or on
-    /// what the controller has agreed to.
+    /// The status with which the command ends. Checks that depend on a namespace or on the
+    /// controller's limits are left to the caller.
     pub fn read(kind: QueueKind, entry: &[u8; 64]) -> Result<Self, Status> {
         let fused = match submission::FUSE.get(entry) {
             0 => Fused::No,
@@ -318,7 +318,7 @@ impl Submission {
             (opcode, QueueKind::Io) => Command::Io(io(opcode, entry)?),
         };
         let data = data(entry)?;
-        // In a Fabrics command the type is where the namespace is in others.
+        // A Fabrics command has its type in the place of NSID.
         let (nsid, coded) = match opcode {
             FABRICS => (0, of_fabrics::FCTYPE.get(entry) & 3),
             opcode => (submission::NSID.get(entry), opcode & 3),
@@ -327,13 +327,14 @@ impl Submission {
             _ if data == Data::None => Direction::None,
             1 => Direction::ToController,
             2 => Direction::ToHost,
-            // Data for a command that has none.
+            // Data for a command without data.
             _ => return Err(Status::INVALID_FIELD.do_not_retry()),
         };
         Ok(Self { cid: Self::cid_of(entry), fused, nsid, data, direction, command })
     }
 }
 
+// Decodes the SGL descriptor of an entry.
 fn data(entry: &[u8; 64]) -> Result<Data, Status> {
     let length = submission::SGL_LENGTH.get(entry);
     match submission::SGL_IDENTIFIER.get(entry) {
@@ -344,7 +345,7 @@ fn data(entry: &[u8; 64]) -> Result<Data, Status> {
     }
 }
 
-// Base 6, by type.
+// Decodes a Fabrics command (Base 6), by type.
 fn fabrics(entry: &[u8; 64]) -> Result<Fabrics, Status> {
     use of_fabrics::*;
     let property = || match SIZE.get(entry) {
@@ -372,12 +373,12 @@ fn fabrics(entry: &[u8; 64]) -> Result<Fabrics, Status> {
     })
 }
 
-// Base 5, by opcode.
+// Decodes an admin command (Base 5), by opcode.
 fn admin(opcode: u8, entry: &[u8; 64]) -> Result<Admin, Status> {
     use of_admin::*;
     Ok(match opcode {
         0x02 => {
-            // NUMD, less one, in dwords.
+            // NUMD counts dwords, less one.
             let dwords = u64::from(NUMDU.get(entry)) << 16 | u64::from(NUMDL.get(entry));
             Admin::GetLogPage {
                 page: LID.get(entry),
@@ -415,7 +416,7 @@ fn admin(opcode: u8, entry: &[u8; 64]) -> Result<Admin, Status> {
     })
 }
 
-// NVM Command Set 3 and Base 7, by opcode.
+// Decodes an I/O command (NVM Command Set 3 and Base 7), by opcode.
 fn io(opcode: u8, entry: &[u8; 64]) -> Result<Io, Status> {
     use of_io::*;
     let range = Range {
@@ -448,7 +449,7 @@ fn io(opcode: u8, entry: &[u8; 64]) -> Result<Io, Status> {
 }
 
 impl Completion {
-    /// As it lies on the wire.
+    /// Encodes the entry.
     #[must_use]
     pub fn write(&self) -> [u8; 16] {
         use completion::*;
@@ -460,7 +461,7 @@ impl Completion {
         entry
     }
 
-    /// Reads it.
+    /// Decodes an entry.
     #[must_use]
     pub fn read(entry: &[u8; 16]) -> Self {
         use completion::*;

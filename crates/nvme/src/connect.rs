@@ -1,4 +1,4 @@
-//! What a host says of itself, and which subsystem it wants (Base 6.3).
+//! The data of Connect: the names of host and subsystem (Base 6.3).
 
 use wire::{Place as _, Text};
 
@@ -17,9 +17,9 @@ pub struct Nqn(String);
 /// The data of Connect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectData {
-    /// HOSTID: which host it is; two ways to it have the same.
+    /// HOSTID: identifies the host; the same on all its paths.
     pub host_id: [u8; 16],
-    /// CNTLID: FFFFh asks for any controller.
+    /// CNTLID: FFFFh requests any controller.
     pub controller_id: u16,
     /// SUBNQN.
     pub subsystem: Nqn,
@@ -31,20 +31,20 @@ impl Nqn {
     /// The name of every discovery subsystem (Base 4.7).
     pub const DISCOVERY: &'static str = "nqn.2014-08.org.nvmexpress.discovery";
 
-    /// A name, if it can be one.
+    /// A name; `None` if it is invalid.
     #[must_use]
     pub fn new(name: &str) -> Option<Self> {
         let fits = (1..=NQN_BYTES_MAX).contains(&name.len()) && !name.contains('\0');
         fits.then(|| Self(name.to_owned()))
     }
 
-    /// As text.
+    /// The name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    // From a field that a NUL ends.
+    // Decodes a name from a field that ends with NUL.
     fn read(field: &[u8]) -> Option<Self> {
         let length = field.iter().position(|&byte| byte == 0)?;
         std::str::from_utf8(&field[..length]).ok().and_then(Self::new)
@@ -52,14 +52,14 @@ impl Nqn {
 }
 
 impl ConnectData {
-    /// Reads it.
+    /// Decodes the data of Connect.
     ///
     /// # Errors
-    /// The status and result with which Connect ends: the result says where in the data the first
-    /// field is that cannot be (Base 6.3: IPO and IATTR).
+    /// The status and result with which Connect ends: the result is the offset of the first invalid
+    /// field in the data (Base 6.3: IPO and IATTR).
     pub fn read(data: &[u8; CONNECT_DATA_BYTES]) -> Result<Self, (Status, u32)> {
         let name = |field: Text<256>| {
-            // Bit 16 says that the offset is one in the data.
+            // Bit 16: the offset is in the data.
             let wrong = 1 << 16 | u32::from(field.byte());
             Nqn::read(field.get(data))
                 .ok_or((Status::CONNECT_INVALID_PARAMETERS.do_not_retry(), wrong))
@@ -72,7 +72,7 @@ impl ConnectData {
         })
     }
 
-    /// Writes it.
+    /// Encodes the data of Connect.
     #[must_use]
     pub fn write(&self) -> [u8; CONNECT_DATA_BYTES] {
         let mut data = [0; CONNECT_DATA_BYTES];

@@ -1,7 +1,7 @@
-//! A controller as the host of its admin queue sees it (Base 3.1, 5).
+//! A controller: its properties and admin commands (Base 3.1, 5).
 //!
-//! What it needs to know of namespaces and the rest of the subsystem is asked of a [`View`]; what
-//! it cannot do by itself is handed back as a [`Reply`].
+//! It reads data of namespaces and the rest of the subsystem from a [`View`], and returns what it
+//! cannot do by itself as a [`Reply`].
 
 mod features;
 mod pages;
@@ -22,39 +22,40 @@ use super::property::{Change, Properties};
 use super::queue::Slot;
 use super::status::Status;
 
-/// What a controller asks of its subsystem.
+/// A controller's view of its subsystem.
 pub trait View {
-    /// Namespaces that its host may use, in order.
+    /// Identifiers of the namespaces that its host may use, in order.
     fn namespaces(&self) -> Vec<u32>;
-    /// One of them.
+    /// A namespace; `None` if its host may not use it.
     fn namespace(&self, nsid: u32) -> Option<NamespaceData>;
-    /// What has been done.
+    /// Statistics and health.
     fn health(&self) -> Health;
-    /// Groups with access states, and how often any has changed.
+    /// ANA groups, and the count of changes of all their states.
     fn ana_groups(&self) -> (Vec<AnaGroup>, u64);
-    /// Whether reservations of a namespace outlive the loss of power; `None` if there is none.
+    /// Whether reservations of a namespace persist through power loss; `None` if there is no such
+    /// namespace.
     fn persists(&self, nsid: u32) -> Option<bool>;
-    /// Makes them outlive it, or not.
+    /// Sets whether reservations of a namespace persist through power loss.
     ///
     /// # Errors
     /// The status with which the command ends.
     fn persist(&self, nsid: u32, persists: bool) -> Result<(), Status>;
-    /// What its host can connect to, and the generation of that.
+    /// The discovery log for its host, and its generation.
     fn discovery(&self) -> (Vec<DiscoveryEntry>, u64);
 }
 
-/// What a controller is made with.
+/// The configuration of a controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ControllerConfig {
-    /// What it is for.
+    /// Its kind.
     pub kind: ControllerKind,
     /// CNTLID; not FFF0h or above.
     pub id: u16,
-    /// Drawn for this controller: what its instances are told apart by.
+    /// A random number for this controller, from which the CIRNs of its instances are derived.
     pub seed: u64,
     /// Its subsystem.
     pub subsystem: Nqn,
-    /// HOSTID of the host that it is for.
+    /// HOSTID of its host.
     pub host_id: [u8; 16],
     /// SN.
     pub serial: String,
@@ -72,9 +73,9 @@ pub struct ControllerConfig {
     pub namespaces_max: u32,
     /// Bytes of data in a command capsule of an I/O queue; a multiple of 16.
     pub capsule_data_bytes: u32,
-    /// Namespaces can be reserved.
+    /// Whether reservations are supported.
     pub has_reservations: bool,
-    /// Groups of namespaces with an access state; 0 for none.
+    /// Number of ANA groups; 0 without ANA.
     pub ana_groups: u32,
     /// CQT, as [`ControllerData::quiesce_ms`].
     pub quiesce_ms: u16,
@@ -82,44 +83,44 @@ pub struct ControllerConfig {
     pub resets_max: u8,
 }
 
-/// Something that hosts want to know of (Base 5.1.2, notices).
+/// An event for hosts (Base 5.1.2, notices).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notice {
-    /// A namespace has come, gone or another size.
+    /// A namespace was added, removed or resized.
     Namespace(u32),
-    /// A group is in another state.
+    /// The state of an ANA group has changed.
     AnaChange,
-    /// There is something else to connect to.
+    /// The discovery log has changed.
     Discovery,
 }
 
-/// What becomes of a command.
+/// What the caller has to do with a command.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// It has ended so, with this result.
+    /// Complete it with this status and result.
     Done(Status, u64),
-    /// The host gets this, and it has ended well.
+    /// Send this data, and complete it with success.
     Data(Vec<u8>),
-    /// It is answered when there is something to say.
+    /// Do not answer it now: an event request waits for an event.
     Held,
-    /// This has happened to the controller, and it has ended well.
+    /// Act on this change of the controller, and complete it with success.
     Changed(Change),
-    /// The controller was reset, and it has ended well. These commands of the admin queue have no
-    /// answer any more.
+    /// The controller was reset: complete it with success. These outstanding commands of the admin
+    /// queue are not answered.
     Reset(Vec<Slot>),
-    /// To be tried; the result is 0 if the command was aborted and 1 if not.
+    /// Try to abort a command; the result is 0 if it was aborted and 1 if not.
     Abort {
         /// Queue of the command.
         queue: u16,
         /// The command.
         cid: u16,
     },
-    /// This controller is to be ended, if it is the same host's; the result is 1 when nothing of
-    /// it is under way any more.
+    /// Reset this controller, if it belongs to the same host; the result is 1 once none of its
+    /// commands is under way.
     ResetOther(Instance),
 }
 
-/// Event requests that may be outstanding.
+/// Event requests that may be outstanding at a time.
 const EVENT_REQUESTS: u8 = 4;
 
 /// See the module's description.
@@ -128,21 +129,22 @@ pub struct Controller {
     config: ControllerConfig,
     instances: Instances,
     properties: Properties,
-    /// Which notices the host wants (feature 0Bh).
+    /// Notices that the host has enabled (feature 0Bh).
     wanted: u32,
-    /// KATO; 0 for never.
+    /// KATO in milliseconds; 0 for no limit.
     keep_alive_ms: u32,
     heard_ms: u64,
     requests: VecDeque<Slot>,
-    /// Told when there is a request; each kind once until its page has been read.
+    /// Notices that wait for an event request, and those reported; each kind is in one of them at
+    /// most until its log page is read.
     waiting: VecDeque<Notice>,
     told: Vec<Notice>,
     changed: Vec<u32>,
 }
 
 impl Controller {
-    /// A controller that nobody has enabled, whose host has connected at `now_ms` by a clock of the
-    /// caller's.
+    /// A controller that is not enabled, whose host has connected at `now_ms` by the caller's
+    /// clock.
     #[must_use]
     pub fn new(config: ControllerConfig, keep_alive_ms: u32, now_ms: u64) -> Self {
         let properties = Properties::new(u32::from(config.queue_entries));
@@ -160,37 +162,36 @@ impl Controller {
         }
     }
 
-    /// Which instance of it there is now.
+    /// The current instance of the controller.
     #[must_use]
     pub fn instance(&self) -> Instance {
         self.instances.now()
     }
 
-    /// Whether commands of I/O queues may be done.
+    /// Whether the controller is ready for commands of I/O queues.
     #[must_use]
     pub const fn is_ready(&self) -> bool {
         self.properties.is_ready()
     }
 
-    /// What was written could not be put on the medium when its host left: see
-    /// [`Properties::fail_shutdown`].
+    /// Fails the shutdown: see [`Properties::fail_shutdown`].
     pub const fn fail_shutdown(&mut self) {
         self.properties.fail_shutdown();
     }
 
-    /// KATO: milliseconds; 0 for never.
+    /// KATO in milliseconds; 0 for no limit.
     #[must_use]
     pub const fn keep_alive_ms(&self) -> u32 {
         self.keep_alive_ms
     }
 
-    /// When its host counts as gone if it does not speak before (Base 3.9).
+    /// When the keep-alive timer expires (Base 3.9); `None` without one.
     #[must_use]
     pub fn expires_ms(&self) -> Option<u64> {
         (self.keep_alive_ms > 0).then(|| self.heard_ms + u64::from(self.keep_alive_ms))
     }
 
-    /// Does a command of the admin queue, if it can.
+    /// Executes a command of the admin queue, as far as it can.
     pub fn handle(
         &mut self,
         slot: Slot,
@@ -200,14 +201,15 @@ impl Controller {
     ) -> Reply {
         match submission.command {
             Command::Fabrics(command) => self.fabrics(command, now_ms),
-            // Base 3.5: nothing else before it has been enabled.
+            // Base 3.5: admin commands need an enabled controller.
             Command::Admin(_) if !self.is_ready() => failed(Status::SEQUENCE_ERROR),
             Command::Admin(command) => self.admin(slot, command, submission, view, now_ms),
             Command::Io(_) => failed(Status::INVALID_OPCODE),
         }
     }
 
-    /// Notes that something has happened; the request that is answered with it, and the result.
+    /// Records a notice. Returns the event request to complete with it, and the result; `None` if
+    /// none is to be completed now.
     pub fn notify(&mut self, notice: Notice) -> Option<(Slot, u64)> {
         if let Notice::Namespace(nsid) = notice
             && let Err(place) = self.changed.binary_search(&nsid)
@@ -222,7 +224,7 @@ impl Controller {
         self.tell()
     }
 
-    // The first that waits, to the first that asked.
+    // Pairs the first waiting notice with the first event request.
     fn tell(&mut self) -> Option<(Slot, u64)> {
         if self.waiting.is_empty() {
             return None;
@@ -239,6 +241,7 @@ impl Controller {
         Some((slot, what | event::LID.of(page)))
     }
 
+    // Executes a Fabrics command of the admin queue.
     fn fabrics(&mut self, command: Fabrics, now_ms: u64) -> Reply {
         match command {
             Fabrics::PropertyGet(property) => match self.properties.get(property) {
@@ -265,7 +268,7 @@ impl Controller {
         }
     }
 
-    // The requests that are outstanding have no answer any more.
+    // Resets the state of events. Returns the outstanding event requests, which are not answered.
     fn reset(&mut self) -> Vec<Slot> {
         self.wanted = 0;
         self.waiting.clear();
@@ -273,8 +276,8 @@ impl Controller {
         self.requests.drain(..).collect()
     }
 
-    /// Whether a command of the admin queue was outstanding and has been given up: an event request
-    /// that the host aborts (Base 5.1.1).
+    /// Removes an outstanding event request, which the host aborts (Base 5.1.1). Returns whether
+    /// `slot` was one.
     pub fn abort(&mut self, slot: Slot) -> bool {
         let place = self.requests.iter().position(|request| *request == slot);
         place.is_some_and(|place| self.requests.remove(place).is_some())
@@ -293,7 +296,7 @@ impl Controller {
                 self.identify(structure, command_set, submission, view)
             }
             Admin::GetLogPage { page, specific, retains_event, length, offset, is_index } => {
-                // What is asked for and the room for it are the same (Base 5.1.12).
+                // The requested length and the host's buffer must be equal (Base 5.1.12).
                 if is_index || u64::from(room(submission)) != length {
                     return failed(Status::INVALID_FIELD);
                 }
@@ -320,7 +323,7 @@ impl Controller {
                 }
                 self.requests.push_back(slot);
                 match self.tell() {
-                    // Those that asked before were told before: it is this one.
+                    // Earlier requests were completed by earlier notices: this is the request.
                     Some((_, result)) => Reply::Done(Status::SUCCESS, result),
                     None => Reply::Held,
                 }
@@ -332,7 +335,7 @@ impl Controller {
             Admin::CrossControllerReset(_) if self.config.resets_max == 0 => {
                 failed(Status::INVALID_OPCODE)
             }
-            // Base 2.3 5.4.3: a controller does not reset itself so.
+            // Base 2.3 5.4.3: a controller cannot reset itself by this command.
             Admin::CrossControllerReset(of) if of.controller == self.config.id => {
                 failed(Status::INVALID_FIELD)
             }
@@ -340,7 +343,7 @@ impl Controller {
         }
     }
 
-    // Base 5.1.13.1: CNS.
+    // Executes Identify, by CNS (Base 5.1.13.1).
     fn identify(
         &self,
         structure: u8,
@@ -354,7 +357,7 @@ impl Controller {
         let nsid = submission.nsid;
         let is_nvm = command_set == 0;
         let data = match structure {
-            // A namespace that is not there is all zeros.
+            // An inactive namespace is all zeros.
             0x00 if (1..=self.config.namespaces_max).contains(&nsid) => {
                 view.namespace(nsid).map_or([0; IDENTIFY_BYTES], |data| data.write())
             }
@@ -366,7 +369,7 @@ impl Controller {
                 Some(data) => data.write_descriptors(),
                 None => return failed(Status::INVALID_NAMESPACE),
             },
-            // Of the NVM command set; the first says nothing beyond zeros.
+            // For the NVM command set; the first has no fields beyond zeros.
             0x05 if is_nvm && view.namespace(nsid).is_some() => [0; IDENTIFY_BYTES],
             0x06 if is_nvm => write_nvm_controller(),
             0x07 if is_nvm && nsid >= u32::MAX - 1 => return failed(Status::INVALID_NAMESPACE),
@@ -380,6 +383,7 @@ impl Controller {
         Reply::Data(data.to_vec())
     }
 
+    // The controller's own Identify data.
     fn data(&self) -> ControllerData<'_> {
         let config = &self.config;
         ControllerData {
@@ -403,17 +407,18 @@ impl Controller {
     }
 }
 
-/// The log page that says more about what an event request has brought.
+/// The LID in the result of an event request.
 #[must_use]
 pub fn event_page(result: u64) -> u8 {
     u8::try_from(event::LID.get(result)).unwrap_or(0)
 }
 
+// A failing completion that is not to be retried.
 const fn failed(status: Status) -> Reply {
     Reply::Done(status.do_not_retry(), 0)
 }
 
-/// Bytes of data that a host has room for.
+/// Bytes of the host's buffer.
 const fn room(submission: &Submission) -> u32 {
     match submission.data {
         Data::Transport { length } => length,
@@ -421,7 +426,7 @@ const fn room(submission: &Submission) -> u32 {
     }
 }
 
-/// Where a host says that it wants to know (feature 0Bh; OAES has the same bits).
+/// The bit that enables a kind of notices (feature 0Bh; OAES has the same bits).
 const fn bit(notice: Notice) -> u32 {
     match notice {
         Notice::Namespace(_) => OAES_NAMESPACE,
@@ -430,6 +435,7 @@ const fn bit(notice: Notice) -> u32 {
     }
 }
 
+// Whether two notices are of one kind.
 fn is_like(one: Notice, other: Notice) -> bool {
     std::mem::discriminant(&one) == std::mem::discriminant(&other)
 }

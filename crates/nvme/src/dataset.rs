@@ -5,17 +5,17 @@ use super::layout::entry::range::{BYTES, CATTR, NLB, SLBA};
 /// Bytes of a range.
 pub const DATASET_RANGE_BYTES: usize = BYTES;
 
-/// Writes a range: its first block, and how many there are.
+/// Encodes a range: its first block and its number of blocks.
 ///
 /// # Panics
-/// When there is no room for it.
+/// When `range` is too short.
 pub fn write_dataset_range(range: &mut [u8], first: u64, count: u32) {
     CATTR.put(range, 0);
     NLB.put(range, count);
     SLBA.put(range, first);
 }
 
-/// Reads ranges, as many whole ones as there are: the first block of each, and how many there are.
+/// Decodes all complete ranges: first block and number of blocks of each.
 pub fn read_dataset_ranges(data: &[u8]) -> impl Iterator<Item = (u64, u32)> {
     data.chunks_exact(BYTES).map(|range| (SLBA.get(range), NLB.get(range)))
 }

@@ -1,4 +1,4 @@
-//! Bytes into headers and pieces of data (TCP 3.3 and 3.5).
+//! Decodes bytes into headers and pieces of data (TCP 3.3 and 3.5).
 //!
 //! ```text
 //!          ┌──────────────── no data ────────────────┐
@@ -7,9 +7,9 @@
 //! ```
 //!
 //! Invariants:
-//! - A header is handed on when all of it has been checked, a piece of data when its PDU's length
-//!   has been; nothing is kept but one header.
-//! - After a fatal error there is nothing but that error.
+//! - A header is returned when all of it has been checked, a piece of data once its PDU's length
+//!   has been; only one header is buffered.
+//! - After a fatal error every call returns that error.
 
 use wire::Place;
 
@@ -20,51 +20,51 @@ use super::pdu::{
     DIGEST_BYTES, Digests, FatalStatus, HEADER_BYTES_MAX, Header, Kind, Layout, TermReq, digest_of,
 };
 
-/// Which end of a connection reads.
+/// The end of a connection that reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// What controllers send.
+    /// The host, which reads what controllers send.
     Host,
-    /// What hosts send.
+    /// The controller, which reads what hosts send.
     Controller,
 }
 
-/// What a peer may send.
+/// Limits of data from a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of data in a command capsule.
+    /// Bytes of data in a command capsule, at most.
     pub capsule_data_bytes: u32,
-    /// Bytes of data in an H2CData or C2HData PDU.
+    /// Bytes of data in an H2CData or C2HData PDU, at most.
     pub data_bytes: u32,
 }
 
-/// Something that came.
+/// A decoded part of a PDU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event<'a> {
-    /// A header, whole and checked, and how many bytes of data follow it.
+    /// A checked header, and how many bytes of data follow it.
     Header(Header, u32),
-    /// The next piece of that data; not empty.
+    /// The next piece of the PDU's data; not empty.
     Data(&'a [u8]),
-    /// All of the data has come. Data that is not what its digest says fails its command, not the
-    /// connection (TCP 3.3.1.2).
+    /// The end of the PDU's data. A wrong data digest fails the command, not the connection (TCP
+    /// 3.3.1.2).
     End {
-        /// The digest fits, or there is none.
+        /// The digest is right, or there is none.
         is_intact: bool,
     },
 }
 
-/// Why nothing more can be read from a connection (TCP 3.5).
+/// Why a connection has to end (TCP 3.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{status:?} at {information} of a PDU's header")]
 pub struct Fatal {
-    /// What kind of error.
+    /// The kind of error.
     pub status: FatalStatus,
-    /// The byte of the header that is wrong, or the digest that came.
+    /// The offset of the invalid field in the header, or the received digest.
     pub information: u32,
 }
 
 impl Fatal {
-    /// The PDU that says so to a host, or to a controller, whose data is
+    /// The header of the PDU with which end `by` terminates the connection; its data is
     /// [`Decoder::offending_header`].
     #[must_use]
     pub const fn term_req(self, by: End) -> Header {
@@ -78,20 +78,20 @@ impl Fatal {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// The header until it has so many bytes.
+    /// Reading the header until it has `needed` bytes.
     Header {
         needed: usize,
     },
-    /// Bytes to leave out, and how long the data after them is.
+    /// Skipping `left` bytes of padding before `data` bytes of data.
     Padding {
         left: usize,
         data: u32,
     },
-    /// Bytes of data to come.
+    /// Reading data; `left` bytes are to come.
     Data {
         left: u32,
     },
-    /// The bytes of the data digest that have come.
+    /// Reading the data digest; `filled` bytes have come.
     Digest {
         bytes: [u8; DIGEST_BYTES],
         filled: usize,
@@ -99,7 +99,7 @@ enum Phase {
     Failed(Fatal),
 }
 
-/// Reads what one end of a connection gets.
+/// Decodes the bytes that one end of a connection receives.
 ///
 /// ```
 /// use nvme::{Decoder, Digests, End, Event, Header, IcReq, Layout, Limits};
@@ -122,14 +122,14 @@ pub struct Decoder {
     kind: Kind,
     header: [u8; HEADER_BYTES_MAX],
     filled: usize,
-    /// As `filled`, and still so when the header has been handed on.
+    /// Bytes of the latest header, also after it was returned.
     latest: usize,
-    /// Of the data until now.
+    /// CRC-32C of the data so far.
     crc: u32,
 }
 
 impl Decoder {
-    /// Before anything has come.
+    /// A decoder for a new connection.
     #[must_use]
     pub const fn new(end: End, limits: Limits) -> Self {
         Self {
@@ -145,15 +145,16 @@ impl Decoder {
         }
     }
 
-    /// Goes on with what ICReq and ICResp have agreed on: how what comes here is laid out.
+    /// Sets the layout of incoming PDUs, as negotiated by ICReq and ICResp.
     pub const fn agree(&mut self, layout: Layout) {
         self.layout = Some(layout);
     }
 
-    /// Takes bytes off the front of `input` until they make an event; `None` when they do not.
+    /// Takes bytes off the front of `input` until an event is complete; `None` if more bytes are
+    /// needed.
     ///
     /// # Errors
-    /// When the connection cannot go on; from then on always the same.
+    /// When the connection has to end; later calls return the same error.
     pub fn next<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Event<'a>>, Fatal> {
         let event = self.step(input);
         if let Err(fatal) = event {
@@ -162,18 +163,19 @@ impl Decoder {
         event
     }
 
-    /// Whether a PDU has begun to come and not ended.
+    /// Whether a PDU has come in part.
     #[must_use]
     pub fn is_within_pdu(&self) -> bool {
         self.phase != Phase::Header { needed: COMMON_BYTES } || self.filled > 0
     }
 
-    /// The bytes of the latest header, which a fatal error is about, as far as they came.
+    /// The received bytes of the latest header, which a fatal error refers to.
     #[must_use]
     pub fn offending_header(&self) -> &[u8] {
         &self.header[..self.latest]
     }
 
+    // Goes on until an event is complete or the input ends.
     fn step<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Event<'a>>, Fatal> {
         loop {
             match self.phase {
@@ -224,10 +226,12 @@ impl Decoder {
         }
     }
 
+    // The negotiated layout, or the default before.
     fn layout(&self) -> Layout {
         self.layout.unwrap_or_default()
     }
 
+    // Takes a piece of data, as much as is there.
     fn data<'a>(&mut self, input: &mut &'a [u8], left: u32) -> Option<Event<'a>> {
         let bytes = take(input, left as usize);
         if bytes.is_empty() {
@@ -242,18 +246,20 @@ impl Decoder {
         Some(Event::Data(bytes))
     }
 
+    // Ends a PDU with data.
     fn end_of_data<'a>(&mut self, is_intact: bool) -> Event<'a> {
         self.begin_header();
         Event::End { is_intact }
     }
 
+    // Begins the next header.
     const fn begin_header(&mut self) {
         self.phase = Phase::Header { needed: COMMON_BYTES };
         self.filled = 0;
         self.crc = 0;
     }
 
-    // Type, flags, HLEN, PDO, PLEN (TCP 3.6.1). Answers how long the header is.
+    // Checks type, flags, HLEN, PDO and PLEN (TCP 3.6.1). Returns the bytes of the whole header.
     fn check_common(&mut self) -> Result<usize, Fatal> {
         let header = &self.header;
         let kind = Kind::from_byte(TYPE.get(header)).ok_or_else(|| invalid(TYPE))?;
@@ -267,7 +273,7 @@ impl Decoder {
         };
         let is_first = matches!(kind, Kind::IcReq | Kind::IcResp);
         let is_term = matches!(kind, Kind::H2cTermReq | Kind::C2hTermReq);
-        // Nothing else before them, and they come once (TCP 3.4.1).
+        // ICReq and ICResp come first, and once (TCP 3.4.1).
         if !is_ours || (is_first == self.layout.is_some() && !is_term) {
             return Err(fatal(FatalStatus::Sequence, TYPE));
         }
@@ -290,11 +296,11 @@ impl Decoder {
         Ok(end)
     }
 
-    // A PDU with data: its digest, where the data begins, how much there is.
+    // Checks the data digest flag, offset and length of a PDU's data.
     fn check_data(&self, kind: Kind, plen: usize, end: usize) -> Result<(), Fatal> {
         let (layout, pdo) = (self.layout(), usize::from(PDO.get(&self.header)));
         if !kind.has_data_digest() {
-            // What a header was that ended a connection, 128 bytes at most (TCP 3.6.2.4).
+            // The data of a terminating PDU is a header, 128 bytes at most (TCP 3.6.2.4).
             return if plen <= end + HEADER_BYTES_MAX { Ok(()) } else { Err(invalid(PLEN)) };
         }
         if Digests::from_flags(FLAGS.get(&self.header)).data != layout.digests.data {
@@ -303,12 +309,12 @@ impl Decoder {
         if pdo < end || pdo > plen || !pdo.is_multiple_of(layout.unit()) {
             return Err(invalid(PDO));
         }
-        // At least a byte of data, or it should have said that there is none.
+        // A PDU with a data offset must have at least a byte of data.
         if plen <= pdo + layout.data_digest_bytes(kind) {
             return Err(invalid(PLEN));
         }
         let length = plen - pdo - layout.data_digest_bytes(kind);
-        // MAXH2CDATA is what data may exceed (TCP 3.6.2.4); a capsule is as long as IOCCSZ says.
+        // Exceeding MAXH2CDATA is a status of its own (TCP 3.6.2.4); IOCCSZ bounds capsules.
         match kind {
             Kind::CapsuleCmd if length > self.limits.capsule_data_bytes as usize => {
                 return Err(invalid(PLEN));
@@ -322,7 +328,7 @@ impl Decoder {
         Ok(())
     }
 
-    // All bytes of the header are there.
+    // Checks and decodes a complete header.
     fn header<'a>(&mut self) -> Result<Event<'a>, Fatal> {
         let (kind, layout) = (self.kind, self.layout());
         let hlen = usize::from(kind.header_bytes());
@@ -352,6 +358,7 @@ impl Decoder {
     }
 }
 
+// Checks the fields of a header, with `data` bytes of data behind it.
 fn check_fields(header: &Header, bytes: &[u8; HEADER_BYTES_MAX], data: u32) -> Result<(), Fatal> {
     match *header {
         // PFV is 0 (TCP 3.6.2.2), alignments have five bits.
@@ -379,15 +386,17 @@ fn check_fields(header: &Header, bytes: &[u8; HEADER_BYTES_MAX], data: u32) -> R
     }
 }
 
-/// Because of a field of a header.
+/// A fatal error because of a field of a header.
 pub(crate) fn fatal(status: FatalStatus, field: impl Place) -> Fatal {
     Fatal { status, information: field.byte().into() }
 }
 
+// The fatal error of an invalid field.
 fn invalid(field: impl Place) -> Fatal {
     fatal(FatalStatus::InvalidHeaderField, field)
 }
 
+// Takes up to `most` bytes off the front of `input`.
 fn take<'a>(input: &mut &'a [u8], most: usize) -> &'a [u8] {
     let (taken, rest) = input.split_at(most.min(input.len()));
     *input = rest;

@@ -1,10 +1,10 @@
-//! What a host asks for, written as a submission queue entry (Base 4.1.1; NVM Command Set 3).
+//! Encodes commands as submission queue entries (Base 4.1.1; NVM Command Set 3).
 
 use super::command::{Admin, Command, Data, Fabrics, Fused, Io, Property, Range, Submission};
 use super::layout::entry::{admin as of_admin, fabrics as of_fabrics, io as of_io, submission};
 
 impl Submission {
-    /// As it lies on the wire.
+    /// Encodes the entry.
     #[must_use]
     pub fn write(&self) -> [u8; 64] {
         use submission::*;
@@ -39,17 +39,18 @@ impl Submission {
     }
 }
 
-/// Puts an identifier into an entry that is complete but for it.
+/// Sets the CID of an encoded entry.
 pub(crate) fn put_cid(entry: &mut [u8; 64], cid: u16) {
     submission::CID.put(entry, cid);
 }
 
+// Encodes the property of Property Get and Set.
 fn property(entry: &mut [u8; 64], Property { offset, is_wide }: Property) {
     of_fabrics::SIZE.put(entry, u8::from(is_wide));
     of_fabrics::OFST.put(entry, offset);
 }
 
-// Base 6.
+// Encodes a Fabrics command (Base 6).
 fn fabrics(command: Fabrics, entry: &mut [u8; 64]) {
     use of_fabrics::*;
     submission::OPC.put(entry, submission::FABRICS);
@@ -81,7 +82,7 @@ fn fabrics(command: Fabrics, entry: &mut [u8; 64]) {
     }
 }
 
-// Base 5.
+// Encodes an admin command (Base 5).
 fn admin(command: Admin, entry: &mut [u8; 64]) {
     use of_admin::*;
     let opcode = match command {
@@ -133,6 +134,7 @@ fn admin(command: Admin, entry: &mut [u8; 64]) {
     submission::OPC.put(entry, opcode);
 }
 
+// Encodes a range of blocks.
 fn range(entry: &mut [u8; 64], range: Range) {
     of_io::SLBA.put(entry, range.first);
     // Its lowest 16 bits.
@@ -140,7 +142,7 @@ fn range(entry: &mut [u8; 64], range: Range) {
     of_io::FUA.put(entry, range.forced);
 }
 
-// NVM Command Set 3 and Base 7.
+// Encodes an I/O command (NVM Command Set 3 and Base 7).
 fn io(command: Io, entry: &mut [u8; 64]) {
     use of_io::*;
     use submission::OPC;

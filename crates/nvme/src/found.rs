@@ -1,5 +1,5 @@
-//! What a controller and its namespaces say of themselves, as a host reads it (Base 5.1.13, 5.1.12;
-//! NVM Command Set 4.1.5): anything may be in there.
+//! Decodes Identify data and log pages for a host (Base 5.1.13, 5.1.12; NVM Command Set 4.1.5). The
+//! data is not trusted: any field may have any value.
 
 use wire::{Opening, read_opening};
 
@@ -9,11 +9,11 @@ use super::layout::identify::{controller, descriptor, list, namespace};
 use super::layout::log::ana;
 use super::log::{AnaGroup, AnaState, text};
 
-/// A controller, read from CNS 01h (Base 5.1.13.2.1). What is no printable text has been replaced
-/// in its texts.
+/// A controller, decoded from CNS 01h (Base 5.1.13.2.1). Non-printable characters of texts are
+/// replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundController {
-    /// CNTLID, CIU and CIRN; the last two are 0 of one that has none.
+    /// CNTLID, CIU and CIRN; the last two are 0 if the controller reports none.
     pub instance: Instance,
     /// CNTRLTYPE: 1 for I/O, 2 for discovery, 3 for administration.
     pub kind: u8,
@@ -29,7 +29,7 @@ pub struct FoundController {
     pub subsystem: String,
     /// CMIC.
     pub sharing: u8,
-    /// MDTS: a command moves the smallest page shifted by this at most; 0 for no limit.
+    /// MDTS: a command transfers the smallest page size shifted by this at most; 0 for no limit.
     pub transfer_shift: u8,
     /// OAES.
     pub events: u32,
@@ -37,64 +37,63 @@ pub struct FoundController {
     pub optional_commands: u16,
     /// VWC.
     pub volatile_cache: u8,
-    /// KAS: keep-alive times are in steps of so many times 100 ms; 0 for none.
+    /// KAS: granularity of keep-alive times, in 100 ms; 0 if keep-alive is not supported.
     pub keep_alive_steps: u16,
-    /// CQT: milliseconds that commands may take to come to rest when their host is gone; 0 if it
-    /// does not say.
+    /// CQT: milliseconds in which commands of a lost host end; 0 if not reported.
     pub quiesce_ms: u16,
     /// MAXCMD.
     pub commands_max: u16,
     /// NN: the highest namespace identifier.
     pub namespaces_max: u32,
-    /// What it says of access states, if it reports them.
+    /// Its ANA properties; `None` without ANA.
     pub ana: Option<FoundAna>,
     /// Bytes of data in a command capsule of an I/O queue, as IOCCSZ says.
     pub capsule_bytes: u32,
-    /// CCRL: controllers that may be reset at once by way of this one; 0 for none.
+    /// CCRL: resets of other controllers that this one takes at a time; 0 for none.
     pub resets_max: u8,
 }
 
-/// What a controller says of access states (Base 8.1.1).
+/// The ANA properties of a controller (Base 8.1.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FoundAna {
-    /// ANATT: seconds that a change may take.
+    /// ANATT: seconds that a transition may take.
     pub transition_s: u8,
     /// ANACAP.
     pub capabilities: u8,
-    /// NANAGRPID: how many groups there are.
+    /// NANAGRPID: number of ANA groups.
     pub group_count: u32,
 }
 
-/// A namespace, read from CNS 00h (NVM Command Set 4.1.5.1).
+/// A namespace, decoded from CNS 00h (NVM Command Set 4.1.5.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FoundNamespace {
-    /// NSZE; 0 for a namespace that is not there.
+    /// NSZE; 0 for an inactive namespace.
     pub block_count: u64,
     /// NCAP.
     pub capacity_blocks: u64,
     /// NUSE.
     pub used_blocks: u64,
-    /// LBADS of the format in use: a block has two to the power of this many bytes.
+    /// LBADS of the current format: the size of a block as a power of two.
     pub block_shift: u8,
     /// MS of that format: bytes of metadata beside each block.
     pub metadata_bytes: u16,
-    /// NMIC: controllers other than one may use it.
+    /// NMIC: several controllers may use it.
     pub is_shared: bool,
     /// RESCAP.
     pub reservation_kinds: u8,
     /// DLFEAT.
     pub deallocation: u8,
-    /// NSATTR: it is not to be written now.
+    /// NSATTR: it is currently write-protected.
     pub is_write_protected: bool,
-    /// ANAGRPID: the group whose access state it shares; 0 for none.
+    /// ANAGRPID: its ANA group; 0 for none.
     pub ana_group: u32,
     /// NGUID and EUI64; zeros for none.
     pub ids: NamespaceIds,
-    /// Which opening of its medium it is, if its target says that.
+    /// The opening of its medium; `None` if its target reports none.
     pub opening: Option<Opening>,
 }
 
-/// What tells a namespace from all others; zeros for what it does not have.
+/// The unique identifiers of a namespace; zeros for those that it does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct NamespaceIds {
     /// NGUID.
@@ -105,22 +104,22 @@ pub struct NamespaceIds {
     pub uuid: [u8; 16],
 }
 
-/// The access state page as a host reads it.
+/// The decoded ANA log page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnaPage {
     /// CHGC.
     pub change_count: u64,
-    /// Those of its groups that came whole.
+    /// Its complete group descriptors.
     pub groups: Vec<AnaGroup>,
 }
 
-/// Bytes of the header of the access state page, and of a group in it without its namespaces.
+/// Bytes of the header of the ANA log page, and of a group descriptor without its namespaces.
 pub const ANA_HEADER_BYTES: usize = ana::HEADER_BYTES;
 /// See [`ANA_HEADER_BYTES`].
 pub const ANA_GROUP_BYTES: usize = ana::GROUP_BYTES;
 
 impl FoundController {
-    /// Reads CNS 01h.
+    /// Decodes CNS 01h.
     #[must_use]
     pub fn read(data: &[u8; IDENTIFY_BYTES]) -> Self {
         use controller::*;
@@ -159,25 +158,25 @@ impl FoundController {
         }
     }
 
-    /// ONCS: Dataset Management is done.
+    /// ONCS: Dataset Management is supported.
     #[must_use]
     pub const fn has_dataset_management(&self) -> bool {
         self.optional_commands & controller::ONCS_DATASET_MANAGEMENT != 0
     }
 
-    /// ONCS: Write Zeroes is done.
+    /// ONCS: Write Zeroes is supported.
     #[must_use]
     pub const fn has_write_zeroes(&self) -> bool {
         self.optional_commands & controller::ONCS_WRITE_ZEROES != 0
     }
 
-    /// ONCS: namespaces can be reserved.
+    /// ONCS: reservations are supported.
     #[must_use]
     pub const fn has_reservations(&self) -> bool {
         self.optional_commands & controller::ONCS_RESERVATIONS != 0
     }
 
-    /// VWC: what was written may be lost with the power until it is flushed.
+    /// VWC: writes may be lost at a power failure until they are flushed.
     #[must_use]
     pub const fn has_volatile_cache(&self) -> bool {
         self.volatile_cache & controller::VWC_PRESENT != 0
@@ -185,7 +184,7 @@ impl FoundController {
 }
 
 impl FoundNamespace {
-    /// Reads CNS 00h.
+    /// Decodes CNS 00h.
     #[must_use]
     pub fn read(data: &[u8; IDENTIFY_BYTES]) -> Self {
         use namespace::*;
@@ -207,13 +206,13 @@ impl FoundNamespace {
         }
     }
 
-    /// DLFEAT: blocks that were given back are read as zeros.
+    /// DLFEAT: deallocated blocks read as zeros.
     #[must_use]
     pub const fn reads_zeros(&self) -> bool {
         self.deallocation & namespace::DLFEAT_READ == namespace::DLFEAT_READS_ZEROS
     }
 
-    /// DLFEAT: Write Zeroes may give blocks back.
+    /// DLFEAT: Write Zeroes may deallocate blocks.
     #[must_use]
     pub const fn zeroes_deallocate(&self) -> bool {
         self.deallocation & namespace::DLFEAT_WRITE_ZEROES != 0
@@ -221,7 +220,7 @@ impl FoundNamespace {
 }
 
 impl NamespaceIds {
-    /// Adds what CNS 03h has (Base 5.1.13.2.3).
+    /// Adds the identifiers of CNS 03h (Base 5.1.13.2.3).
     #[must_use]
     pub fn with_descriptors(mut self, data: &[u8; IDENTIFY_BYTES]) -> Self {
         use descriptor::*;
@@ -230,7 +229,7 @@ impl NamespaceIds {
             let length = usize::from(NIDL.get(header));
             let Some((id, next)) = after.split_at_checked(length) else { break };
             match (NIDT.get(header), id) {
-                // NIDL of 0: there are no more.
+                // NIDL of 0 ends the list.
                 (_, []) => break,
                 (EUI64, id) if id.len() == 8 => self.eui64.copy_from_slice(id),
                 (NGUID, id) if id.len() == 16 => self.nguid.copy_from_slice(id),
@@ -242,20 +241,20 @@ impl NamespaceIds {
         self
     }
 
-    /// Whether there is anything that tells it from others.
+    /// Whether the namespace has no identifiers.
     #[must_use]
     pub fn is_unknown(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// Reads CNS 02h: identifiers of namespaces, up to the first 0 (Base 5.1.13.2.2).
+/// Decodes CNS 02h: identifiers of namespaces, up to the first 0 (Base 5.1.13.2.2).
 #[must_use]
 pub fn read_namespace_list(data: &[u8; IDENTIFY_BYTES]) -> Vec<u32> {
     namespaces(data).take_while(|&nsid| nsid != 0).collect()
 }
 
-/// Reads 0Ch, or the first part of it (Base 5.1.12.1.13); `None` if there is not even its header.
+/// Decodes log page 0Ch, or the first part of it (Base 5.1.12.1.13); `None` without a whole header.
 #[must_use]
 pub fn read_ana(page: &[u8]) -> Option<AnaPage> {
     let (header, mut rest) = page.split_at_checked(ANA_HEADER_BYTES)?;
@@ -276,12 +275,13 @@ pub fn read_ana(page: &[u8]) -> Option<AnaPage> {
     Some(AnaPage { change_count: ana::CHGC.get(header), groups })
 }
 
+// The identifiers of a namespace list.
 fn namespaces(list: &[u8]) -> impl Iterator<Item = u32> {
     list.chunks_exact(list::ENTRY_BYTES).map(|entry| list::NSID.get(entry))
 }
 
 impl AnaState {
-    // What is not known cannot be used now.
+    // Decodes an ANA state; an unknown one counts as inaccessible.
     const fn read(number: u8) -> Self {
         match number {
             1 => Self::Optimized,
@@ -292,7 +292,7 @@ impl AnaState {
         }
     }
 
-    /// What the specification calls it.
+    /// Its name, as in the specification.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

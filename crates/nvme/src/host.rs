@@ -1,13 +1,13 @@
 //! A host's end of one connection (TCP 3.1, 3.4).
 //!
 //! ```text
-//! ICReq ─► ICResp ─► command ─┬─► R2T ─► data ──┬─► response
-//!                             └─► data from there ┘
+//! ICReq ─► ICResp ─► command ─┬─► R2T ─► H2CData ─┬─► response
+//!                             └─► C2HData ────────┘
 //! ```
 //!
 //! Invariants:
-//! - A command ends once, and well only if every byte of its data has come as it was sent.
-//! - What a controller sends that nobody asked for ends the connection.
+//! - A command ends once, and succeeds only if every byte of its data has come intact.
+//! - An answer that fits no command ends the connection.
 
 use super::command::Completion;
 use super::decoder::{Decoder, End, Event, Fatal, Limits, fatal};
@@ -16,35 +16,35 @@ use super::layout::pdu::{CCCID, DATAL, DATAO, DGST};
 use super::pdu::{Digests, FatalStatus, Header, IcReq, Layout, data_digest};
 use super::status::Status;
 
-/// Which way a command's data goes, and how much of it there is.
+/// The direction and length of a command's data, beyond that in its capsule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transfer {
-    /// None.
+    /// No data.
     None,
-    /// To the controller, when it asks.
+    /// So many bytes to the controller, at its R2Ts.
     Send(u32),
-    /// From the controller.
+    /// So many bytes from the controller.
     Receive(u32),
 }
 
-/// Something a controller says.
+/// A message of the controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer<'a> {
-    /// The connection is ready; bytes in an H2CData PDU at most.
+    /// The connection is initialized.
     Ready {
-        /// MAXH2CDATA.
+        /// MAXH2CDATA: bytes of data in an H2CData PDU at most.
         maxh2cdata: u32,
     },
-    /// It wants data of a command: [`HostQueue::send_data`].
+    /// The controller requests data of a command (R2T): [`HostQueue::send_data`].
     Wants {
         /// The command.
         cid: u16,
-        /// From where on.
+        /// Offset in the command's data.
         offset: u32,
-        /// How much.
+        /// Bytes.
         length: u32,
     },
-    /// Data of a command, from this offset on.
+    /// Data of a command, at this offset.
     Data(u16, u32, &'a [u8]),
     /// A command has ended.
     Ended(Completion),
@@ -54,9 +54,9 @@ pub enum Answer<'a> {
 #[derive(Debug, Clone, Copy)]
 struct Outstanding {
     transfer: Transfer,
-    /// Bytes that have come, or that the controller has asked for.
+    /// Bytes that have come, or that the controller has requested.
     moved: u32,
-    /// The transfer tag of what it has asked for, and where that ends.
+    /// The transfer tag of the open R2T, and where its data ends.
     wanted: Option<(u16, u32)>,
     is_intact: bool,
 }
@@ -68,19 +68,19 @@ pub struct HostQueue {
     layout: Layout,
     wanted: Digests,
     maxh2cdata: u32,
-    /// By identifier, which is a place in the table.
+    /// Outstanding commands, by CID.
     commands: Vec<Option<Outstanding>>,
     free: Vec<u16>,
-    /// The command that data is coming for, from where on, and whether it ends with it.
+    /// The command whose data is coming, the next offset, and whether the PDU ends the command.
     coming: Option<(u16, u32, bool)>,
 }
 
 impl HostQueue {
-    /// A connection for `depth` commands at a time (1 to 65,535), and the request that begins it.
+    /// Begins a connection for `depth` commands at a time (1 to 65,535), and appends ICReq.
     pub fn begin(depth: u16, wanted: Digests, out: &mut Vec<u8>) -> Self {
         let request = IcReq { hpda: 0, digests: wanted, maxr2t: 0 };
         Header::IcReq(request).encode(Layout::default(), 0, out);
-        // What may come is what commands have room for.
+        // The buffers of commands bound the data that may come.
         let limits = Limits { capsule_data_bytes: 0, data_bytes: u32::MAX };
         Self {
             decoder: Decoder::new(End::Host, limits),
@@ -99,8 +99,8 @@ impl HostQueue {
         self.commands.len() - self.free.len()
     }
 
-    /// Sends a command whose entry is complete but for its identifier, with `data` in its capsule;
-    /// `None` if there are as many as there may be.
+    /// Appends a command with `data` in its capsule, and sets its CID. Returns the CID; `None` if
+    /// `depth` commands are outstanding.
     pub fn submit(
         &mut self,
         mut entry: [u8; 64],
@@ -116,7 +116,7 @@ impl HostQueue {
         Some(cid)
     }
 
-    /// Sends data that [`Answer::Wants`] has named, whole.
+    /// Appends the data of an [`Answer::Wants`], whole.
     pub fn send_data(&mut self, cid: u16, offset: u32, data: &[u8], out: &mut Vec<u8>) {
         let Some(Some(command)) = self.commands.get_mut(usize::from(cid)) else { return };
         let Some((ttag, end)) = command.wanted.take() else { return };
@@ -129,11 +129,12 @@ impl HostQueue {
         }
     }
 
-    /// Takes bytes off the front of `input` until the controller has said something.
+    /// Takes bytes off the front of `input` until there is an answer; `None` if more bytes are
+    /// needed.
     ///
     /// # Errors
-    /// When the connection is to end: [`HostQueue::terminate`] says why. Commands outstanding then
-    /// have neither succeeded nor failed.
+    /// When the connection has to end, by [`HostQueue::terminate`]. Outstanding commands have then
+    /// neither succeeded nor failed.
     pub fn receive<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Answer<'a>>, Fatal> {
         while let Some(event) = self.decoder.next(input)? {
             let answer = match event {
@@ -155,6 +156,7 @@ impl HostQueue {
         out.extend_from_slice(header);
     }
 
+    // Appends a PDU with data and digests.
     fn append(&self, header: Header, data: &[u8], out: &mut Vec<u8>) {
         header.encode(self.layout, data.len(), out);
         out.extend_from_slice(data);
@@ -163,10 +165,11 @@ impl HostQueue {
         }
     }
 
+    // Handles a header.
     fn header<'a>(&mut self, header: Header) -> Result<Option<Answer<'a>>, Fatal> {
         match header {
             Header::IcResp(response) => {
-                // Neither more nor fewer than were wanted (TCP 3.6.2.3).
+                // The digests must be exactly those requested (TCP 3.6.2.3).
                 if response.digests != self.wanted {
                     return Err(fatal(FatalStatus::UnsupportedParameter, DGST));
                 }
@@ -186,7 +189,7 @@ impl HostQueue {
             Header::R2t { cid, ttag, offset, length } => {
                 self.want(cid, ttag, offset, length).map(Some)
             }
-            // The controller has ended the connection; the transport says so too.
+            // The controller terminates the connection, and will close it.
             _ => {
                 self.coming = None;
                 Ok(None)
@@ -194,12 +197,13 @@ impl HostQueue {
         }
     }
 
+    // The outstanding command with this CID.
     fn command(&mut self, cid: u16) -> Result<&mut Outstanding, Fatal> {
         let unknown = fatal(FatalStatus::Sequence, CCCID);
         self.commands.get_mut(usize::from(cid)).and_then(Option::as_mut).ok_or(unknown)
     }
 
-    // Data in order, and no more than there is room for (TCP 3.6.2.9).
+    // Checks C2HData: in order, and no more than was requested (TCP 3.6.2.9).
     fn begin_data(&mut self, cid: u16, offset: u32, length: u32, ends: bool) -> Result<(), Fatal> {
         let command = self.command(cid)?;
         let Transfer::Receive(room) = command.transfer else {
@@ -217,7 +221,7 @@ impl HostQueue {
         Ok(())
     }
 
-    // One R2T at a time, in order, within the data of the command (TCP 3.6.2.10).
+    // Checks an R2T: one at a time, in order, within the command's data (TCP 3.6.2.10).
     fn want<'a>(
         &mut self,
         cid: u16,
@@ -244,6 +248,7 @@ impl HostQueue {
         Ok(Answer::Wants { cid, offset, length })
     }
 
+    // Takes a piece of a PDU's data.
     fn data<'a>(&mut self, bytes: &'a [u8]) -> Option<Answer<'a>> {
         let (cid, offset, _) = self.coming.as_mut()?;
         let at = *offset;
@@ -251,17 +256,19 @@ impl HostQueue {
         Some(Answer::Data(*cid, at, bytes))
     }
 
+    // Takes the end of a PDU's data. Returns the end of its command, if the PDU is the last.
     fn end_of_data<'a>(&mut self, is_intact: bool) -> Option<Answer<'a>> {
         let (cid, _, ends) = self.coming.take()?;
         self.command(cid).ok()?.is_intact &= is_intact;
         if !ends {
             return None;
         }
-        // SUCCESS stands for a response capsule (TCP 3.6.2.9).
+        // The SUCCESS flag replaces a response capsule (TCP 3.6.2.9).
         let completion = Completion { cid, ..Completion::default() };
         self.end(completion).ok().map(Answer::Ended)
     }
 
+    // Ends a command; fails it if its data is damaged or incomplete.
     fn end(&mut self, mut completion: Completion) -> Result<Completion, Fatal> {
         let cid = completion.cid;
         let command = *self.command(cid)?;

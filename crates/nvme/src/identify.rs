@@ -1,4 +1,4 @@
-//! What a controller and its namespaces say of themselves (Base 5.1.13; NVM Command Set 4.1.5).
+//! Encodes Identify data of a controller and its namespaces (Base 5.1.13; NVM Command Set 4.1.5).
 
 use wire::{Opening, write_opening};
 
@@ -10,36 +10,36 @@ use super::property::VERSION;
 
 /// Bytes of every structure.
 pub const IDENTIFY_BYTES: usize = BYTES;
-/// VSL: Verify reads 4 KiB shifted by this at most.
+/// VSL: Verify checks 4 KiB shifted by this at most.
 const VERIFY_SHIFT: u8 = 11;
-/// Bytes that Verify reads at most.
+/// Bytes that Verify checks at most.
 pub const VERIFY_BYTES: u32 = 4096 << VERIFY_SHIFT;
 
-/// What a controller is for.
+/// The kind of a controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ControllerKind {
-    /// To read and write.
+    /// An I/O controller.
     Io,
-    /// To find the others.
+    /// A discovery controller.
     Discovery,
 }
 
-/// A controller, as CNS 01h says it.
+/// A controller's data for CNS 01h.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ControllerData<'a> {
-    /// What it is for.
+    /// Its kind.
     pub kind: ControllerKind,
     /// CNTLID, as Connect answered it, CIU and CIRN.
     pub instance: Instance,
     /// The subsystem it belongs to.
     pub subsystem: &'a Nqn,
-    /// SN: 20 characters of ASCII at most; the rest is cut off.
+    /// SN: ASCII, cut to 20 characters.
     pub serial: &'a str,
-    /// MN: 40 at most.
+    /// MN: cut to 40 characters.
     pub model: &'a str,
-    /// FR: 8 at most.
+    /// FR: cut to 8 characters.
     pub firmware: &'a str,
-    /// MDTS: a command moves 4 KiB shifted by this at most; 0 for no limit.
+    /// MDTS: a command transfers 4 KiB shifted by this at most; 0 for no limit.
     pub transfer_shift: u8,
     /// Commands outstanding on a queue at most.
     pub commands_max: u16,
@@ -47,49 +47,49 @@ pub struct ControllerData<'a> {
     pub namespaces_max: u32,
     /// Bytes of data in a command capsule of an I/O queue; a multiple of 16.
     pub capsule_data_bytes: u32,
-    /// What is written may be lost with the power until it is flushed.
+    /// Writes may be lost at a power failure until they are flushed.
     pub has_volatile_cache: bool,
-    /// Namespaces can be reserved.
+    /// Whether reservations are supported.
     pub has_reservations: bool,
     /// AERL: event requests outstanding at most, less one.
     pub event_requests: u8,
-    /// Groups of namespaces with an access state of their own; 0 for none.
+    /// Number of ANA groups; 0 without ANA.
     pub ana_groups: u32,
-    /// CQT: milliseconds after which nothing is done any more of what a lost host has asked.
+    /// CQT: milliseconds in which commands of a lost host end.
     pub quiesce_ms: u16,
-    /// CCRL: controllers that may be reset at once by way of this one; 0 for none.
+    /// CCRL: resets of other controllers that this one takes at a time; 0 for none.
     pub resets_max: u8,
 }
 
-/// A namespace, as CNS 00h and 03h say it.
+/// A namespace's data for CNS 00h and 03h.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NamespaceData {
-    /// Its blocks.
+    /// Number of blocks.
     pub block_count: u64,
-    /// Blocks that take room now, where it may find none for others: it is thin. `None` if all
-    /// of them have theirs.
+    /// Allocated blocks of a thin namespace, where further writes may find no space; `None` if all
+    /// blocks are allocated.
     pub used_blocks: Option<u64>,
-    /// A block has two to the power of this many bytes: 9 or 12.
+    /// The size of a block as a power of two: 9 or 12.
     pub block_shift: u8,
-    /// NGUID: unlike any other's.
+    /// NGUID.
     pub nguid: [u8; 16],
-    /// Its universally unique identifier.
+    /// UUID.
     pub uuid: [u8; 16],
-    /// Blocks that are written all or not at all, less one, also when the power fails.
+    /// Blocks that are written atomically, also at a power failure, less one.
     pub atomic_blocks: u16,
-    /// Blocks of the size that is written best, less one; 0 for no preference.
+    /// Preferred size of writes in blocks, less one; 0 for no preference.
     pub optimal_write_blocks: u16,
-    /// Blocks that are given back read as zeros.
+    /// Whether deallocated blocks read as zeros.
     pub discards_to_zero: bool,
     /// RESCAP.
     pub reservation_kinds: u8,
-    /// Group whose access state it shares; 0 for none.
+    /// ANAGRPID: its ANA group; 0 for none.
     pub ana_group: u32,
-    /// Controllers other than one may use it.
+    /// Whether several controllers may use it.
     pub is_shared: bool,
-    /// It is never written (NSATTR).
+    /// Whether it is write-protected (NSATTR).
     pub is_read_only: bool,
-    /// Which opening of its medium it is.
+    /// The opening of its medium.
     pub opening: Opening,
 }
 
@@ -110,25 +110,25 @@ impl ControllerData<'_> {
         VER.put(&mut data, VERSION);
         OAES.put(&mut data, self.events());
         CTRATT.put(&mut data, CTRATT_HIDS);
-        // Aborts at once, less one.
+        // Concurrent Aborts, less one.
         ACL.put(&mut data, 3);
         AERL.put(&mut data, self.event_requests);
         LPA.put(&mut data, LPA_EFFECTS | LPA_EXTENDED | LPA_SUPPORTED);
         // Keep-alive times in steps of 100 ms.
         KAS.put(&mut data, 1);
         if has_ana {
-            // Seconds, and every state.
+            // A transition takes up to 10 s; every state is reported.
             ANATT.put(&mut data, 10);
             ANACAP.put(&mut data, 0x1f);
             ANAGRPMAX.put(&mut data, self.ana_groups);
             NANAGRPID.put(&mut data, self.ana_groups);
-            // Linux sizes the access state page by it, and refuses 0.
+            // Linux sizes the ANA log page by MNAN, and refuses 0.
             MNAN.put(&mut data, self.namespaces_max);
         }
         MAXCMD.put(&mut data, self.commands_max);
         SGLS.put(&mut data, SGLS_SUPPORTED | SGLS_OFFSET | SGLS_TRANSPORT);
         SUBNQN.put(&mut data, self.subsystem.as_str().bytes());
-        // ICDOFF is 0, and there is one descriptor.
+        // ICDOFF is 0, and a command has one SGL descriptor.
         IOCCSZ.put(&mut data, ENTRY_UNITS + self.capsule_data_bytes / CAPSULE_UNIT);
         IORCSZ.put(&mut data, 1);
         MSDBD.put(&mut data, 1);
@@ -139,7 +139,7 @@ impl ControllerData<'_> {
         data
     }
 
-    // What only controllers have that read and write.
+    // Sets the fields of I/O controllers.
     fn write_io(&self, data: &mut [u8; IDENTIFY_BYTES]) {
         use controller::*;
         CNTRLTYPE.put(data, TYPE_IO);
@@ -147,9 +147,9 @@ impl ControllerData<'_> {
         CIRN.put(data, self.instance.random);
         CQT.put(data, self.quiesce_ms);
         CCRL.put(data, self.resets_max);
-        // One slot, which is read-only.
+        // One firmware slot, which is read-only.
         FRMW.put(data, 1 << 1 | 1);
-        // 64 and 16 bytes, least and most.
+        // Entries of 64 and 16 bytes, minimum and maximum.
         SQES.put(data, 0x66);
         CQES.put(data, 0x44);
         NN.put(data, self.namespaces_max);
@@ -161,7 +161,7 @@ impl ControllerData<'_> {
         VWC.put(data, VWC_FLUSH_ALL | cache);
     }
 
-    // OAES: what there are notices of.
+    // OAES: the supported notices.
     const fn events(&self) -> u32 {
         match self.kind {
             ControllerKind::Io if self.ana_groups > 0 => {
@@ -202,13 +202,13 @@ impl NamespaceData {
         ANAGRPID.put(&mut data, self.ana_group);
         NSATTR_PROTECTED.put(&mut data, self.is_read_only);
         NGUID.put(&mut data, &self.nguid);
-        // The one format has no metadata.
+        // The only format has no metadata.
         LBADS.put(&mut data, self.block_shift);
         VS.put(&mut data, &write_opening(&self.opening));
         data
     }
 
-    /// CNS 08h: what does not depend on the command set (Base 5.1.13.2.8).
+    /// CNS 08h: fields that do not depend on the command set (Base 5.1.13.2.8).
     #[must_use]
     pub fn write_independent(&self) -> [u8; IDENTIFY_BYTES] {
         use independent::*;
@@ -244,7 +244,7 @@ impl NamespaceData {
 #[must_use]
 pub(crate) fn write_nvm_controller() -> [u8; IDENTIFY_BYTES] {
     let mut data = [0; IDENTIFY_BYTES];
-    // In pages of 4 KiB; nothing else has a limit of its own.
+    // In pages of 4 KiB; only Verify has a limit of its own.
     nvm_controller::VSL.put(&mut data, VERIFY_SHIFT);
     data
 }
@@ -263,7 +263,7 @@ pub fn write_namespace_list(
     data
 }
 
-// Of what is to be ASCII (Base 1.8).
+// The printable ASCII characters of a text (Base 1.8).
 fn printable(text: &str) -> impl Iterator<Item = u8> {
     text.bytes().filter(|byte| (0x20..0x7f).contains(byte))
 }

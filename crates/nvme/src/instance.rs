@@ -1,21 +1,21 @@
-//! One life of a controller: what a host calls it by when it can no longer reach it.
+//! Instances of a controller, by which a host names a controller that it can no longer reach.
 //!
-//! A number (CNTLID) may be another controller's later, and a controller begins anew whenever it is
-//! enabled. So a host that has lost its way to a controller names all three when it has another
-//! controller of the subsystem end it (Cross-Controller Reset: TP8028, Base 2.3 5.4.3).
+//! A CNTLID may be reused by another controller, and a controller is a new instance whenever it is
+//! enabled. So a host that has lost its path to a controller gives CNTLID, CIU and CIRN when it has
+//! another controller reset it (Cross-Controller Reset: TP8028, Base 2.3 5.4.3).
 
 /// See the module's description.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Instance {
     /// CNTLID.
     pub controller: u16,
-    /// CIU: another whenever the controller is enabled, never 0.
+    /// CIU: a new value whenever the controller is enabled, never 0.
     pub uniquifier: u8,
-    /// CIRN: drawn whenever the controller is enabled.
+    /// CIRN: a new pseudorandom number whenever the controller is enabled.
     pub random: u64,
 }
 
-/// What the instances of a controller are drawn from.
+/// Generates the instances of a controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Instances {
     controller: u16,
@@ -23,23 +23,23 @@ pub(crate) struct Instances {
     count: u64,
 }
 
-// An odd number: its multiples modulo 2⁶⁴ all differ.
+// An odd number, so that its multiples modulo 2⁶⁴ all differ.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Instances {
-    /// Of a controller that was never enabled; `seed` was drawn for it.
+    /// The instances of a controller that was never enabled; `seed` is a random number for it.
     pub(crate) const fn new(controller: u16, seed: u64) -> Self {
         Self { controller, seed, count: 0 }
     }
 
-    /// The one there is.
+    /// The current instance.
     pub(crate) fn now(&self) -> Instance {
         let uniquifier = u8::try_from(self.count % 255).unwrap_or(0) + 1;
         let random = self.seed.wrapping_add(self.count.wrapping_mul(STEP));
         Instance { controller: self.controller, uniquifier, random }
     }
 
-    /// The controller is enabled: another begins.
+    /// Begins the next instance: the controller is enabled.
     pub(crate) const fn begin(&mut self) {
         self.count += 1;
     }

@@ -1,5 +1,4 @@
-//! Where the fields of structures are, each stated once: what writes a structure and what reads it
-//! both ask here. A field has the name that the standard gives it.
+//! The places of fields in structures, for encoding and decoding. Names are those of the standards.
 
 pub(crate) mod connect;
 pub(crate) mod entry;

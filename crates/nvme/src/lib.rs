@@ -4,29 +4,29 @@
 //! Express Base Specification 2.1 ("Base").
 //!
 //! ```text
-//! pdu      what a PDU's header says                       TCP 3.6
+//! pdu      headers of PDUs                                TCP 3.6
 //! decoder  bytes into headers and pieces of data          TCP 3.3, 3.5
 //! command, entry  submission queue entries, both ways   Base 4.1, 6; NVM Command Set 3
-//! status   how a command ended                            Base 4.2.3
-//! controller  what its admin queue's host sees of one    Base 3.1, 5
+//! status   the status of a command                        Base 4.2.3
+//! controller  properties and admin commands              Base 3.1, 5
 //! dataset  ranges of Dataset Management                   NVM Command Set 3.2.3
 //! host     a host's end of a connection                  TCP 3.1, 3.4
 //! queue    a controller's end of a connection             TCP 3.1, 3.4
 //! property the registers of a controller                  Base 3.1.4, 6.4, 6.6
-//! identify what a controller says of itself              Base 5.1.13
-//! instance one life of a controller                       TP8028
-//! log      log pages                                     Base 5.1.12
-//! found    both, as a host reads them                    Base 5.1.12, 5.1.13
-//! connect  what a host says of itself                     Base 6.3
-//! reservation  which hosts may read and write            Base 8.1.22
-//! layout   where the fields of all of these are, for both ends
+//! identify Identify data                                  Base 5.1.13
+//! instance instances of a controller                      TP8028
+//! log      log pages                                      Base 5.1.12
+//! found    decoding of both for a host                    Base 5.1.12, 5.1.13
+//! connect  the data of Connect                            Base 6.3
+//! reservation  reservations of a namespace               Base 8.1.22
+//! layout   the places of all fields, for both ends
 //! ```
 //!
 //! Invariants:
-//! - Nothing is allocated for what the wire says: data is handed on in the pieces it came in, and
-//!   every length is checked before the first of them.
+//! - No length on the wire causes an allocation: data is passed on in the pieces in which it came,
+//!   and every length is checked before the first piece.
 //! - The same code runs over a socket and over a simulated network.
-//! - What a peer sends can end its connection, never the process: no input panics.
+//! - Input of a peer can end its connection, never the process: no input panics.
 
 mod command;
 mod connect;

@@ -1,5 +1,5 @@
-//! Log pages (Base 5.1.12). A page is made whole and a part of it sent: pages are as long as what
-//! the controller has, never as long as a host asks for.
+//! Log pages (Base 5.1.12). A page is built whole and the requested part of it sent: its size
+//! depends on the controller's data, never on the host's request.
 
 use std::net::SocketAddr;
 
@@ -12,7 +12,7 @@ use super::layout::log::{ana, discovery, effects, firmware, health};
 /// Bytes of the header of the discovery log page, and of each of its entries.
 pub const DISCOVERY_BYTES: usize = discovery::BYTES;
 
-/// What a controller has done, for the SMART / health page.
+/// Statistics and health of a controller, for the SMART / health page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Health {
     /// Bytes that hosts have read.
@@ -23,69 +23,69 @@ pub struct Health {
     pub reads: u64,
     /// Write commands.
     pub writes: u64,
-    /// Hours that it has been there.
+    /// Power-on hours.
     pub hours: u64,
-    /// Nothing can be written any more.
+    /// Whether the media are read-only.
     pub is_read_only: bool,
-    /// Some of what was written may not be on the medium.
+    /// Whether written data may have been lost.
     pub is_unreliable: bool,
 }
 
-/// How a group of namespaces can be reached over one controller (Base 8.1.1).
+/// The ANA state of a group of namespaces over one controller (Base 8.1.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum AnaState {
-    /// As well as anywhere.
+    /// Accessible with the best performance.
     Optimized = 1,
-    /// Not as well as elsewhere.
+    /// Accessible; other controllers may perform better.
     NonOptimized = 2,
-    /// Not now.
+    /// Not accessible now.
     Inaccessible = 3,
-    /// Never again.
+    /// Not accessible any more.
     PersistentLoss = 4,
-    /// One of these is becoming another.
+    /// In transition between states.
     Change = 15,
 }
 
-/// A group, for the access state page.
+/// An ANA group, for the ANA log page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnaGroup {
     /// Its number, from 1.
     pub id: u32,
     /// How often its state has changed.
     pub change_count: u64,
-    /// How it can be reached.
+    /// Its state.
     pub state: AnaState,
     /// Its namespaces, in order.
     pub namespaces: Vec<u32>,
 }
 
-/// Something that can be connected to, for the discovery page.
+/// An entry of the discovery log page, to be encoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiscoveryEntry {
-    /// What is there.
+    /// The subsystem.
     pub subsystem: Nqn,
-    /// Where.
+    /// Its address.
     pub address: SocketAddr,
-    /// Number of the port, alike for all subsystems there.
+    /// Number of the port, the same for all subsystems at an address.
     pub port: u16,
-    /// It is this discovery subsystem itself.
+    /// Whether it is this discovery subsystem itself.
     pub is_this_discovery: bool,
 }
 
-/// The discovery page as a host reads it.
+/// The decoded discovery log page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiscoveryPage {
-    /// GENCTR: another when something else can be found.
+    /// GENCTR: changes with the page.
     pub generation: u64,
-    /// NUMREC: how many records the whole page has, whatever of it was read.
+    /// NUMREC: number of records of the whole page, even if only a part was read.
     pub record_count: u64,
-    /// Those that were.
+    /// The records that were read.
     pub entries: Vec<FoundEntry>,
 }
 
-/// Something that can be connected to, as a host reads it: over any transport, under any name. What
-/// is no printable text has been replaced in its texts.
+/// A decoded record of the discovery log page, for any transport. Non-printable characters of texts
+/// are replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundEntry {
     /// TRTYPE.
@@ -98,11 +98,11 @@ pub struct FoundEntry {
     pub subsystem: String,
     /// TRADDR.
     pub address: String,
-    /// TRSVCID; of TCP, the number of the port.
+    /// TRSVCID; for TCP, the port number.
     pub service: String,
 }
 
-/// What a command or a feature is about (Base 5.1.12.1.6, 5.1.12.1.18).
+/// The scope of a command or a feature (Base 5.1.12.1.6, 5.1.12.1.18).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     /// A namespace.
@@ -112,7 +112,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    // As a bit of a dword.
+    // Its bit in an effects dword.
     const fn bit(self) -> u32 {
         match self {
             Self::Namespace => effects::OF_NAMESPACE,
@@ -121,7 +121,7 @@ impl Scope {
     }
 }
 
-/// 00h (Base 5.1.12.1.1): which pages there are.
+/// 00h (Base 5.1.12.1.1): supported log pages.
 #[must_use]
 pub fn write_supported(pages: &[u8]) -> Vec<u8> {
     let mut page = vec![0; 1024];
@@ -131,7 +131,7 @@ pub fn write_supported(pages: &[u8]) -> Vec<u8> {
     page
 }
 
-/// 12h (Base 5.1.12.1.18): which features there are, and what each is about.
+/// 12h (Base 5.1.12.1.18): supported features and their scopes.
 #[must_use]
 pub fn write_features(features: impl Iterator<Item = (u8, Scope)>) -> Vec<u8> {
     let mut page = vec![0; 1024];
@@ -141,20 +141,20 @@ pub fn write_features(features: impl Iterator<Item = (u8, Scope)>) -> Vec<u8> {
     page
 }
 
-/// 01h: no errors are kept.
+/// 01h: error information, always empty.
 #[must_use]
 pub fn write_errors() -> Vec<u8> {
     vec![0; 64]
 }
 
-/// 02h (Base 5.1.12.1.3).
+/// 02h (Base 5.1.12.1.3): SMART / health information.
 #[must_use]
 pub fn write_health(figures: &Health) -> Vec<u8> {
     use health::*;
     let mut page = vec![0; 512];
     CW_NDR.put(&mut page, figures.is_unreliable);
     CW_AMRO.put(&mut page, figures.is_read_only);
-    // Kelvin: what has no thermometer is at 27 °C. All spare blocks are there.
+    // In kelvin: 27 °C, since no temperature is known. All spare blocks are available.
     CTEMP.put(&mut page, 300);
     AVSP.put(&mut page, 100);
     AVSPT.put(&mut page, 10);
@@ -171,7 +171,7 @@ pub fn write_health(figures: &Health) -> Vec<u8> {
     page
 }
 
-/// 03h (Base 5.1.12.1.4): one slot, active, which holds this revision, of 8 characters at most.
+/// 03h (Base 5.1.12.1.4): one active firmware slot with this revision, cut to 8 characters.
 #[must_use]
 pub fn write_firmware(revision: &str) -> Vec<u8> {
     let mut page = vec![0; 512];
@@ -180,8 +180,7 @@ pub fn write_firmware(revision: &str) -> Vec<u8> {
     page
 }
 
-/// 04h (Base 5.1.12.1.5): namespaces that have changed, in order; the whole of FFFFFFFFh if there
-/// are more than fit.
+/// 04h (Base 5.1.12.1.5): changed namespaces, in order; only FFFFFFFFh if there are more than fit.
 #[must_use]
 pub fn write_changed_namespaces(changed: &[u32]) -> Vec<u8> {
     let mut page = vec![0; 4096];
@@ -193,7 +192,7 @@ pub fn write_changed_namespaces(changed: &[u32]) -> Vec<u8> {
     page
 }
 
-/// 05h (Base 5.1.12.1.6): which opcodes there are, and which of them change blocks.
+/// 05h (Base 5.1.12.1.6): supported opcodes, and which of them (`changing`) change blocks.
 #[must_use]
 pub fn write_effects(admin: &[u8], io: &[u8], changing: &[u8]) -> Vec<u8> {
     let mut page = vec![0; 4096];
@@ -209,7 +208,7 @@ pub fn write_effects(admin: &[u8], io: &[u8], changing: &[u8]) -> Vec<u8> {
     page
 }
 
-/// 0Ch (Base 5.1.12.1.13); without namespaces where a host asks for groups only (RGO).
+/// 0Ch (Base 5.1.12.1.13): ANA groups; without their namespaces if `groups_only` (RGO).
 #[must_use]
 pub fn write_ana(groups: &[AnaGroup], change_count: u64, groups_only: bool) -> Vec<u8> {
     let mut page = vec![0; ana::HEADER_BYTES];
@@ -232,7 +231,7 @@ pub fn write_ana(groups: &[AnaGroup], change_count: u64, groups_only: bool) -> V
     page
 }
 
-/// 70h (Base 5.1.12.3.1), of this generation.
+/// 70h (Base 5.1.12.3.1): discovery entries, with this generation.
 #[must_use]
 pub fn write_discovery(generation: u64, entries: &[DiscoveryEntry]) -> Vec<u8> {
     use discovery::*;
@@ -243,7 +242,7 @@ pub fn write_discovery(generation: u64, entries: &[DiscoveryEntry]) -> Vec<u8> {
         TRTYPE.put(place, TCP);
         ADRFAM.put(place, if entry.address.is_ipv4() { 1 } else { 2 });
         SUBTYPE.put(place, if entry.is_this_discovery { THIS_DISCOVERY } else { NVM });
-        // No secure channel is needed; any controller; 32 entries.
+        // TREQ: no secure channel is needed. CNTLID: any controller. ASQSZ: 32 entries.
         TREQ.put(place, 2);
         PORTID.put(place, entry.port);
         CNTLID.put(place, 0xffff);
@@ -257,8 +256,8 @@ pub fn write_discovery(generation: u64, entries: &[DiscoveryEntry]) -> Vec<u8> {
     page
 }
 
-/// Reads 70h, or the first part of it: as many whole entries as are there and as it counts; `None`
-/// if there is not even its header.
+/// Decodes 70h, or the first part of it: all complete entries up to NUMREC; `None` without a whole
+/// header.
 #[must_use]
 pub fn read_discovery(page: &[u8]) -> Option<DiscoveryPage> {
     use discovery::*;
@@ -277,7 +276,7 @@ pub fn read_discovery(page: &[u8]) -> Option<DiscoveryPage> {
     Some(DiscoveryPage { generation, record_count, entries: entries.collect() })
 }
 
-/// Of a field that a NUL or spaces end.
+/// The text of a field that ends with NUL or spaces, with control characters replaced.
 pub(super) fn text(field: &[u8]) -> String {
     let end = field.iter().position(|&byte| byte == 0).unwrap_or(field.len());
     let text = String::from_utf8_lossy(&field[..end]);
@@ -286,7 +285,7 @@ pub(super) fn text(field: &[u8]) -> String {
 }
 
 impl FoundEntry {
-    /// What TRTYPE means (Base 5.1.12.3.1).
+    /// The name of its transport (TRTYPE; Base 5.1.12.3.1).
     #[must_use]
     pub const fn transport_name(&self) -> &'static str {
         match self.transport {
@@ -298,13 +297,13 @@ impl FoundEntry {
         }
     }
 
-    /// Whether it is what was asked, and nothing else to connect to.
+    /// Whether it is the discovery subsystem that was asked itself.
     #[must_use]
     pub const fn is_this_discovery(&self) -> bool {
         self.kind == discovery::THIS_DISCOVERY
     }
 
-    /// What SUBTYPE means.
+    /// The name of its SUBTYPE.
     #[must_use]
     pub const fn kind_name(&self) -> &'static str {
         match self.kind {
@@ -316,8 +315,8 @@ impl FoundEntry {
     }
 }
 
-/// The part of a page from `offset` on, `length` bytes, zeros behind its end; `None` if it begins
-/// behind the end. `length` is bounded by what a command may move.
+/// `length` bytes of a page from `offset` on, with zeros behind its end; `None` if `offset` is
+/// behind the end. The caller bounds `length` by what a command may transfer.
 #[must_use]
 pub fn part(page: &[u8], offset: u64, length: usize) -> Option<Vec<u8>> {
     let offset = usize::try_from(offset).ok()?;

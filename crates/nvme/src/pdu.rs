@@ -1,4 +1,4 @@
-//! What a PDU's header says, and how it lies on the wire (TCP 3.6).
+//! The headers of PDUs, and their form on the wire (TCP 3.6).
 
 use wire::Le;
 
@@ -20,9 +20,9 @@ pub enum Kind {
     IcReq = 0x00,
     /// Initialize connection response.
     IcResp = 0x01,
-    /// The host ends the connection.
+    /// The host terminates the connection.
     H2cTermReq = 0x02,
-    /// The controller does.
+    /// The controller terminates the connection.
     C2hTermReq = 0x03,
     /// Command capsule.
     CapsuleCmd = 0x04,
@@ -39,13 +39,13 @@ pub enum Kind {
 /// Which digests a connection uses (TCP 3.3.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Digests {
-    /// Of headers.
+    /// Header digests.
     pub header: bool,
-    /// Of data.
+    /// Data digests.
     pub data: bool,
 }
 
-/// How one direction of a connection lays its PDUs out, agreed in ICReq and ICResp.
+/// The layout of PDUs in one direction of a connection, negotiated by ICReq and ICResp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Layout {
     /// Digests of both directions.
@@ -60,7 +60,7 @@ pub struct Layout {
 pub struct IcReq {
     /// Alignment of the data that the host wants to receive; 0 to 31.
     pub hpda: u8,
-    /// Digests that the host wants.
+    /// Digests that the host requests.
     pub digests: Digests,
     /// R2Ts that may be outstanding for a command, less one.
     pub maxr2t: u32,
@@ -71,7 +71,7 @@ pub struct IcReq {
 pub struct IcResp {
     /// Alignment of the data that the controller wants to receive; 0 to 31.
     pub cpda: u8,
-    /// Digests that are used.
+    /// Digests in use.
     pub digests: Digests,
     /// Bytes of data in an H2CData PDU at most; a multiple of 4, at least 4096.
     pub maxh2cdata: u32,
@@ -80,9 +80,9 @@ pub struct IcResp {
 /// Why a connection ends (TCP 3.6.2.4 and 3.6.2.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TermReq {
-    /// Fatal error status; kept as it came, since there may be new ones.
+    /// Fatal error status, as received: newer peers may use other values.
     pub status: u16,
-    /// More about it: a byte of the header, or a digest.
+    /// The offset of the invalid field in the header, or the digest.
     pub information: u32,
 }
 
@@ -90,17 +90,17 @@ pub struct TermReq {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u16)]
 pub enum FatalStatus {
-    /// A field of a header has an impossible value.
+    /// A field of a header is invalid.
     InvalidHeaderField = 1,
-    /// A PDU that may not come now.
+    /// A PDU is not allowed now.
     Sequence = 2,
-    /// A header is not what its digest says.
+    /// A header digest is wrong.
     HeaderDigest = 3,
-    /// Data outside what was asked for.
+    /// Data is outside of the requested range.
     DataOutOfRange = 4,
-    /// More data than agreed.
+    /// More data than negotiated.
     DataLimitExceeded = 5,
-    /// A parameter that is not supported.
+    /// A parameter is not supported.
     UnsupportedParameter = 6,
 }
 
@@ -123,13 +123,13 @@ pub enum Header {
     H2cData {
         /// Command that the data belongs to.
         cid: u16,
-        /// Transfer tag of the R2T it answers.
+        /// Transfer tag of the R2T that it answers.
         ttag: u16,
         /// Offset in the data of the command.
         offset: u32,
         /// Bytes in this PDU.
         length: u32,
-        /// Nothing follows for the R2T.
+        /// Whether it is the last PDU for the R2T.
         last: bool,
     },
     /// [`Kind::C2hData`].
@@ -140,26 +140,26 @@ pub enum Header {
         offset: u32,
         /// Bytes in this PDU.
         length: u32,
-        /// Nothing follows for the command.
+        /// Whether it is the last PDU for the command.
         last: bool,
-        /// The command has ended well and there is no response capsule.
+        /// Whether the command has succeeded and no response capsule follows.
         success: bool,
     },
     /// [`Kind::R2t`].
     R2t {
-        /// Command whose data is asked for.
+        /// Command whose data is requested.
         cid: u16,
-        /// Transfer tag that the data is to bear.
+        /// Transfer tag for the data.
         ttag: u16,
         /// Offset in the data of the command.
         offset: u32,
-        /// Bytes asked for.
+        /// Bytes requested.
         length: u32,
     },
 }
 
 impl Kind {
-    /// All of them, in order of their numbers.
+    /// All types, in order of their numbers.
     pub const ALL: [Self; 9] = [
         Self::IcReq,
         Self::IcResp,
@@ -188,20 +188,20 @@ impl Kind {
         }
     }
 
-    /// Whether headers of this type bear a digest when headers do. Those that agree on digests, and
-    /// those that end a connection, do not (TCP 3.3.1.1).
+    /// Whether headers of this type have a digest if header digests are in use. Those that
+    /// negotiate digests, and those that terminate a connection, do not (TCP 3.3.1.1).
     #[must_use]
     pub const fn has_header_digest(self) -> bool {
         !matches!(self, Self::IcReq | Self::IcResp | Self::H2cTermReq | Self::C2hTermReq)
     }
 
-    /// Whether data of this type bears a digest when data does.
+    /// Whether data of this type has a digest if data digests are in use.
     #[must_use]
     pub const fn has_data_digest(self) -> bool {
         matches!(self, Self::CapsuleCmd | Self::H2cData | Self::C2hData)
     }
 
-    /// Whether it may have data.
+    /// Whether PDUs of this type may have data.
     #[must_use]
     pub const fn has_data(self) -> bool {
         self.has_data_digest() || matches!(self, Self::H2cTermReq | Self::C2hTermReq)
@@ -209,24 +209,24 @@ impl Kind {
 }
 
 impl Layout {
-    /// Bytes before the header's end, with its digest.
+    /// Bytes of the header with its digest.
     pub(crate) const fn header_end(self, kind: Kind) -> usize {
         let digest = self.digests.header && kind.has_header_digest();
         kind.header_bytes() as usize + if digest { DIGEST_BYTES } else { 0 }
     }
 
-    /// PDO: where data begins.
+    /// PDO: the offset of data.
     pub(crate) const fn data_begin(self, kind: Kind) -> usize {
         let end = self.header_end(kind);
         if kind.has_data_digest() { end.next_multiple_of(self.unit()) } else { end }
     }
 
-    /// Bytes of the digest after data.
+    /// Bytes of the data digest.
     pub(crate) const fn data_digest_bytes(self, kind: Kind) -> usize {
         if self.digests.data && kind.has_data_digest() { DIGEST_BYTES } else { 0 }
     }
 
-    /// What PDO is a multiple of.
+    /// The unit of which PDO is a multiple, in bytes.
     pub(crate) const fn unit(self) -> usize {
         4 * (self.alignment as usize + 1)
     }
@@ -250,10 +250,10 @@ impl Header {
     }
 
     /// Appends everything before the data of a PDU with `data_bytes` of data: header, header
-    /// digest, padding. The data and, where data has digests, [`data_digest`] of it follow.
+    /// digest, padding. The caller appends the data and, with data digests, its [`data_digest`].
     ///
     /// # Panics
-    /// When `data_bytes` and what precedes them are above 4 GiB, which no agreed limit allows.
+    /// When the PDU has 4 GiB or more, which no negotiated limit allows.
     pub fn encode(&self, layout: Layout, data_bytes: usize, out: &mut Vec<u8>) {
         let kind = self.kind();
         let (end, hlen) = (layout.header_end(kind), usize::from(kind.header_bytes()));
@@ -285,17 +285,19 @@ impl Header {
         out.resize(out.len() + begin - end, 0);
     }
 
+    // The flags of the header, without those of digests.
     const fn flags(&self) -> u8 {
         match self {
             Self::H2cData { last: true, .. } | Self::C2hData { last: true, success: false, .. } => {
                 LAST_PDU
             }
-            // SUCCESS is only there with LAST (TCP 3.6.2.9).
+            // SUCCESS is valid only with LAST_PDU (TCP 3.6.2.9).
             Self::C2hData { last: true, success: true, .. } => LAST_PDU | SUCCESS,
             _ => 0,
         }
     }
 
+    // Encodes the fields behind the common header.
     fn put_fields(&self, bytes: &mut [u8; HEADER_BYTES_MAX]) {
         match *self {
             Self::IcReq(IcReq { hpda, digests, maxr2t }) => {
@@ -323,7 +325,7 @@ impl Header {
         }
     }
 
-    /// Reads the header of a PDU of `kind`, whose bytes are all there.
+    /// Decodes the complete header of a PDU of `kind`.
     pub(crate) fn decode(kind: Kind, bytes: &[u8; HEADER_BYTES_MAX]) -> Self {
         let flags = FLAGS.get(bytes);
         let (cid, ttag) = (CCCID.get(bytes), TTAG.get(bytes));
@@ -354,29 +356,31 @@ impl Header {
     }
 }
 
-/// HDGST: the digest of a header, behind it.
+/// HDGST: the place of the header digest, behind the header.
 #[inline]
 pub(crate) const fn digest_of(kind: Kind) -> Le<u32> {
     Le::at(kind.header_bytes() as u16)
 }
 
 impl Digests {
+    // The bits of DGST.
     const fn bits(self) -> u8 {
         let header = if self.header { HDGST_ENABLE } else { 0 };
         header | if self.data { DDGST_ENABLE } else { 0 }
     }
 
-    // Reserved bits are ignored, as reserved fields are (Base 1.8).
+    // Decodes DGST; reserved bits are ignored, as reserved fields are (Base 1.8).
     const fn from_bits(bits: u8) -> Self {
         Self { header: bits & HDGST_ENABLE != 0, data: bits & DDGST_ENABLE != 0 }
     }
 
-    /// Those that the flags of a header speak of.
+    /// The digests that the flags of a header announce.
     pub(crate) const fn from_flags(flags: u8) -> Self {
         Self { header: flags & HDGSTF != 0, data: flags & DDGSTF != 0 }
     }
 }
 
+// Encodes the fields of data PDUs and R2T.
 fn put_range(bytes: &mut [u8; HEADER_BYTES_MAX], cid: u16, ttag: u16, offset: u32, length: u32) {
     CCCID.put(bytes, cid);
     TTAG.put(bytes, ttag);
@@ -384,7 +388,7 @@ fn put_range(bytes: &mut [u8; HEADER_BYTES_MAX], cid: u16, ttag: u16, offset: u3
     DATAL.put(bytes, length);
 }
 
-/// What follows data where data has digests (TCP 3.3.1.2).
+/// The CRC-32C of `data`, as it stands behind the data of a PDU (DDGST; NVMe/TCP 3.3.1.2).
 #[must_use]
 pub fn data_digest(data: &[u8]) -> [u8; DIGEST_BYTES] {
     crc32c::crc32c(data).to_le_bytes()

@@ -9,25 +9,25 @@ pub(crate) const VERSION: u32 = 0x0002_0100;
 
 /// CSTS.SHST: shutdown processing complete.
 const SHUT_DOWN: u64 = 2;
-/// CSTS.SHST: it goes on.
+/// CSTS.SHST: shutdown processing in progress.
 const SHUTTING_DOWN: u64 = 1;
 /// CC.SHN: a normal shutdown.
 const NORMAL: u64 = 1;
 /// CC.IOSQES and CC.IOCQES: entries of 64 and of 16 bytes.
 const ENTRY_SHIFTS: [u64; 2] = [6, 4];
-/// Time until it is ready after it has been enabled, in half seconds (CAP.TO).
+/// Time from being enabled until ready, at most, in half seconds (CAP.TO).
 const READY_HALF_SECONDS: u64 = 30;
 
-/// What a write to a property did.
+/// The effect of a write to a property.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// Nothing that anybody must act on.
+    /// No effect to act on.
     None,
-    /// The controller takes commands.
+    /// The controller was enabled.
     Enabled,
-    /// The controller was reset: its queues are gone but for the admin queue's connection.
+    /// The controller was reset: its queues end, but not the connection of the admin queue.
     Reset,
-    /// The host is about to leave: what was written is to be on the medium.
+    /// The host shuts the controller down: all writes have to be put on the medium.
     ShutDown,
 }
 
@@ -41,21 +41,21 @@ pub struct Properties {
 }
 
 impl Properties {
-    /// CC as a host writes it that enables a controller (Base 3.1.4.5).
+    /// The value of CC with which a host enables a controller (Base 3.1.4.5).
     pub const ENABLED: u64 =
         cc::EN.of(1) | cc::IOSQES.of(ENTRY_SHIFTS[0]) | cc::IOCQES.of(ENTRY_SHIFTS[1]);
-    /// The same, and a normal shutdown.
+    /// The value of CC with which a host requests a normal shutdown.
     pub const LEAVING: u64 = Self::ENABLED | cc::SHN.of(NORMAL);
 
-    /// Of a controller that nobody has enabled, with `queue_entries` for each I/O queue at most
-    /// (2 to 65,536).
+    /// The properties of a controller that is not enabled, with at most `queue_entries` for each
+    /// I/O queue (2 to 65,536).
     #[must_use]
     pub fn new(queue_entries: u32) -> Self {
         let mqes = u16::try_from(queue_entries.saturating_sub(1)).unwrap_or(u16::MAX).max(1);
         Self { mqes, cc: 0, csts: 0 }
     }
 
-    /// Whether it takes commands other than those of Fabrics.
+    /// Whether the controller is ready: it takes commands other than those of Fabrics.
     #[must_use]
     pub const fn is_ready(&self) -> bool {
         csts::RDY.get(self.csts) != 0
@@ -71,9 +71,9 @@ impl Properties {
             (VS, false) => u64::from(VERSION),
             (CC, false) => self.cc,
             (CSTS, false) => self.csts,
-            // No subsystem reset, and nothing beyond CAP.TO to wait for.
+            // Subsystem reset is not supported.
             (NSSR, false) => 0,
-            // CRWMT: the other time is of a mode that is not there.
+            // CRWMT only: the mode of the other time is not supported.
             (CRTO, false) => READY_HALF_SECONDS,
             _ => return Err(Status::INVALID_FIELD.do_not_retry()),
         };
@@ -83,7 +83,7 @@ impl Properties {
     /// Writes a property.
     ///
     /// # Errors
-    /// Invalid Field for any but CC, which is the one that hosts may write (Base 6.6).
+    /// Invalid Field for any property but CC, the only one that hosts may write (Base 6.6).
     pub fn set(&mut self, property: Property, value: u64) -> Result<Change, Status> {
         let invalid = Status::INVALID_FIELD.do_not_retry();
         if (property.offset, property.is_wide) != (CC, false) {
@@ -114,8 +114,8 @@ impl Properties {
         Ok(if is_leaving && !was_leaving { Change::ShutDown } else { change })
     }
 
-    /// What was written could not be put on the medium: the shutdown that the host has asked for
-    /// goes on for ever, and the controller has failed (CSTS.CFS; Base 3.1.4.6, 3.6.1).
+    /// Fails the requested shutdown, since writes could not be put on the medium: it stays in
+    /// progress, and the controller reports a fatal error (CSTS.CFS; Base 3.1.4.6, 3.6.1).
     pub const fn fail_shutdown(&mut self) {
         let others = self.csts & !csts::SHST.of(SHUT_DOWN);
         self.csts = others | csts::SHST.of(SHUTTING_DOWN) | csts::CFS.of(1);
@@ -131,7 +131,8 @@ impl Properties {
             | cap::CRMS_CRWMS.of(1)
     }
 
-    // Entries of 64 and 16 bytes, pages of 4 KiB, round robin, the NVM command set (Base 3.1.4.5).
+    // Whether CC is supported: entries of 64 and 16 bytes, pages of 4 KiB, round robin, the NVM
+    // command set (Base 3.1.4.5).
     const fn can_be_enabled(&self) -> bool {
         let is_usual = cc::CSS.get(self.cc) == 0 && cc::MPS.get(self.cc) == 0;
         let [submission, completion] = [cc::IOSQES.get(self.cc), cc::IOCQES.get(self.cc)];

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Invariants:
-//! - A command is handed on once and answered once.
-//! - Data is handed on in order, and only what its command asked for.
+//! - A command is passed on once and answered once.
+//! - Data is passed on in order, and only what was requested for its command.
 
 use wire::Place as _;
 
@@ -22,34 +22,34 @@ use super::status::Status;
 
 pub use super::slots::Slot;
 
-/// What a controller lets the host of a connection do.
+/// Limits of a controller for a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueLimits {
     /// Bytes of data in a command capsule, on any queue.
     pub capsule_data_bytes: u32,
     /// MAXH2CDATA: bytes in an H2CData PDU; a multiple of 4, at least 4096.
     pub maxh2cdata: u32,
-    /// Bytes that a command may move.
+    /// Bytes that one command may transfer.
     pub transfer_bytes: u32,
-    /// Entries of the queue that Connect may ask for, at least 2; each takes a place.
+    /// Entries of the queue that Connect may request, at least 2.
     pub entries: u16,
 }
 
-/// Something a host wants, or sends.
+/// A request or data of a host.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Arrival<'a> {
-    /// The connection is to carry a queue: [`Queue::accept`] or [`Queue::complete`] answers.
+    /// Connect, answered by [`Queue::accept`] or [`Queue::complete`].
     Connect(Slot, ConnectRequest),
-    /// A command that is complete, or whose data [`Arrival::Data`] brings: at once if it is in the
-    /// capsule, else when [`Queue::request_data`] has asked for it.
+    /// A command. Its data, if any, follows as [`Arrival::Data`]: at once if it is in the capsule,
+    /// otherwise after [`Queue::request_data`].
     Command(Slot, Submission),
-    /// Data of a command, from this offset on.
+    /// Data of a command, at this offset.
     Data(Slot, u32, &'a [u8]),
-    /// All of its data has come; whether every digest was right.
+    /// All data of a command has come; `true` if every digest was right.
     AllData(Slot, bool),
 }
 
-/// What Connect asks for.
+/// The fields and data of Connect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectRequest {
     /// The queue; 0 for a new controller.
@@ -58,13 +58,13 @@ pub struct ConnectRequest {
     pub size: u16,
     /// CATTR.
     pub attributes: u8,
-    /// Milliseconds; 0 for never.
+    /// KATO in milliseconds; 0 for no limit.
     pub keep_alive_ms: u32,
-    /// Who asks, and for what.
+    /// Host, subsystem and controller.
     pub data: ConnectData,
 }
 
-/// Which command the data belongs to that the host is now sending.
+/// The owner of the PDU data that is coming.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Coming {
     Nothing,
@@ -78,7 +78,7 @@ enum Coming {
     Connect {
         slot: Slot,
     },
-    /// None: the command was refused, or the host has ended the connection. The data is dropped.
+    /// The data is dropped: its command was refused, or the host has ended the connection.
     Nobody,
 }
 
@@ -87,14 +87,14 @@ enum Coming {
 pub struct Queue {
     limits: QueueLimits,
     decoder: Decoder,
-    /// How what is sent is laid out.
+    /// The layout of PDUs to the host.
     layout: Layout,
     slots: Slots,
     coming: Coming,
     connect_data: Vec<u8>,
     kind: Option<QueueKind>,
-    /// Size of the queue, and its head (commands read, modulo that size). Without flow control
-    /// completions do not tell the head.
+    /// Size of the queue, and its head (commands read, modulo that size); without flow control
+    /// completions do not report the head.
     entries: u16,
     head: u16,
     tells_head: bool,
@@ -102,7 +102,7 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// A connection on which nothing has come yet.
+    /// The queue of a new connection.
     #[must_use]
     pub fn new(limits: QueueLimits) -> Self {
         let decoder_limits =
@@ -122,7 +122,7 @@ impl Queue {
         }
     }
 
-    /// Whether the host has ended the connection with a PDU.
+    /// Whether the host has terminated the connection by a PDU.
     #[must_use]
     pub const fn has_ended(&self) -> bool {
         self.has_ended
@@ -134,23 +134,23 @@ impl Queue {
         self.slots.len()
     }
 
-    /// The command with this identifier, if it is outstanding: for Abort.
+    /// The outstanding command with this CID, for Abort.
     #[must_use]
     pub fn find(&self, cid: u16) -> Option<Slot> {
         self.slots.find(cid)
     }
 
-    /// Digests that ICReq and ICResp have agreed on.
+    /// The digests that ICReq and ICResp have negotiated.
     #[must_use]
     pub const fn digests(&self) -> Digests {
         self.layout.digests
     }
 
-    /// Takes bytes off the front of `input` until something has arrived; what is to be answered
-    /// without asking anybody is appended to `out`.
+    /// Takes bytes off the front of `input` until there is an arrival; `None` if more bytes are
+    /// needed. Appends answers that need no decision to `out`.
     ///
     /// # Errors
-    /// When the connection is to end: [`Queue::terminate`] says why.
+    /// When the connection has to end, by [`Queue::terminate`].
     pub fn receive<'a>(
         &mut self,
         input: &mut &'a [u8],
@@ -193,7 +193,7 @@ impl Queue {
         self.complete(slot, Status::SUCCESS, u64::from(controller_id), out);
     }
 
-    /// Asks the host for all data of a command.
+    /// Appends an R2T for all data of a command.
     pub fn request_data(&mut self, slot: Slot, out: &mut Vec<u8>) {
         let Some(outstanding) = self.slots.get_mut(slot) else { return };
         let Submission { cid, data: Data::Transport { length }, .. } = outstanding.submission
@@ -205,8 +205,8 @@ impl Queue {
         Header::R2t { cid, ttag, offset: 0, length }.encode(self.layout, 0, out);
     }
 
-    /// Appends the header of `length` bytes of a command's data, which the caller appends after it,
-    /// and a [`super::data_digest`] where data has digests.
+    /// Appends the header of a C2HData PDU. The caller appends the `length` bytes of data and, with
+    /// data digests, their [`super::data_digest`].
     pub fn data_header(&self, slot: Slot, offset: u32, length: u32, last: bool, out: &mut Vec<u8>) {
         let Some(outstanding) = self.slots.get(slot) else { return };
         let cid = outstanding.submission.cid;
@@ -214,7 +214,7 @@ impl Queue {
         header.encode(self.layout, length as usize, out);
     }
 
-    /// Appends all data of a command that has been read, with what goes around it.
+    /// Appends all data of a command as one C2HData PDU.
     pub fn send_data(&self, slot: Slot, data: &[u8], out: &mut Vec<u8>) {
         let length = u32::try_from(data.len()).unwrap_or(u32::MAX);
         self.data_header(slot, 0, length, true, out);
@@ -224,9 +224,9 @@ impl Queue {
         }
     }
 
-    /// Answers a command; its place is free. What is still to come of its capsule goes to nobody.
-    /// A command whose data was asked for is answered when that has come: what a host sends for one
-    /// that has been answered ends the connection.
+    /// Answers a command and frees its place; data of its capsule that still comes is dropped. A
+    /// command must not be answered between its R2T and the end of its data: data for an answered
+    /// command ends the connection.
     pub fn complete(&mut self, slot: Slot, status: Status, result: u64, out: &mut Vec<u8>) {
         if matches!(self.coming, Coming::Of { slot: of, .. } if of == slot) {
             self.coming = Coming::Nobody;
@@ -236,17 +236,19 @@ impl Queue {
         }
     }
 
-    /// A command will not be answered; its place and its identifier are free.
+    /// Frees a command's place and CID without an answer.
     pub fn forget(&mut self, slot: Slot) {
         self.slots.release(slot);
     }
 
+    // Appends a response capsule.
     fn respond(&self, cid: u16, status: Status, result: u64, out: &mut Vec<u8>) {
         let head = if self.tells_head { self.head } else { u16::MAX };
         let completion = Completion { cid, status, result, head };
         Header::CapsuleResp(completion.write()).encode(self.layout, 0, out);
     }
 
+    // Handles a header.
     fn header<'a>(
         &mut self,
         header: Header,
@@ -263,7 +265,7 @@ impl Queue {
                 self.begin_data([cid, ttag], offset, length, last)?;
                 Ok(None)
             }
-            // The other types do not come here: the decoder refuses them.
+            // H2CTermReq; the decoder refuses all other types.
             _ => {
                 self.has_ended = true;
                 self.coming = Coming::Nobody;
@@ -272,7 +274,7 @@ impl Queue {
         }
     }
 
-    // TCP 3.4.1: no padding wanted, any digests.
+    // Answers ICReq: no padding requested, any digests accepted (TCP 3.4.1).
     fn agree(&mut self, request: IcReq, out: &mut Vec<u8>) {
         let IcReq { hpda, digests, .. } = request;
         let response = IcResp { cpda: 0, digests, maxh2cdata: self.limits.maxh2cdata };
@@ -281,6 +283,7 @@ impl Queue {
         self.layout = Layout { digests, alignment: hpda };
     }
 
+    // Takes a command capsule: refuses it, or gives it a slot.
     fn capsule<'a>(
         &mut self,
         entry: &[u8; 64],
@@ -300,7 +303,7 @@ impl Queue {
             }
         };
         let stage = if length > 0 { Stage::Capsule } else { Stage::Owner };
-        // More than the queue has entries for.
+        // The host has sent more commands than the queue has entries.
         let slot =
             self.slots.take(submission, stage).ok_or_else(|| fatal(FatalStatus::Sequence, TYPE))?;
         if self.kind.is_none() {
@@ -314,8 +317,8 @@ impl Queue {
         Ok(Some(Arrival::Command(slot, submission)))
     }
 
-    // Checks what needs no knowledge of namespaces: identifier, order of Connect, length and place
-    // of data. `length` bytes follow the entry in its capsule.
+    // Checks a command as far as possible without namespaces: CID, order of Connect, length and
+    // place of data. `length` bytes follow the entry in its capsule.
     fn check(&self, submission: &Submission, length: u32) -> Result<(), Status> {
         if self.slots.is_used(submission.cid) {
             return Err(Status::COMMAND_ID_CONFLICT.do_not_retry());
@@ -398,7 +401,7 @@ impl Queue {
     }
 
     // A data PDU, or the data in a capsule, is complete; `is_intact` says whether its digest was
-    // right. Answers the arrival of all of a command's data, or of Connect.
+    // right. Returns the arrival of all of a command's data, or of Connect.
     fn end_of_data<'a>(&mut self, is_intact: bool, out: &mut Vec<u8>) -> Option<Arrival<'a>> {
         match std::mem::replace(&mut self.coming, Coming::Nothing) {
             Coming::Nothing | Coming::Nobody => None,
@@ -424,6 +427,7 @@ impl Queue {
         }
     }
 
+    // Checks Connect when its data is complete. Returns its arrival, or refuses it.
     fn connect<'a>(
         &mut self,
         slot: Slot,
@@ -439,7 +443,7 @@ impl Queue {
         let read = match <&[u8; CONNECT_DATA_BYTES]>::try_from(&bytes[..]) {
             _ if !is_intact => Err((Status::TRANSIENT_TRANSPORT_ERROR, 0)),
             _ if format != 0 => Err((Status::CONNECT_INCOMPATIBLE_FORMAT.do_not_retry(), 0)),
-            // SQSIZE, which is less one; a queue has two entries at least.
+            // SQSIZE is the size less one; a queue has at least two entries.
             _ if size == 0 || size >= self.limits.entries => {
                 Err((Status::CONNECT_INVALID_PARAMETERS.do_not_retry(), SQSIZE.byte().into()))
             }

@@ -1,6 +1,7 @@
-//! Reservation commands of a namespace (Base 7.4 to 7.7), and which hosts may read and write it.
+//! Reservation commands of a namespace (Base 7.4 to 7.7), and checks of hosts' access.
 //!
-//! `reservations` has the rules; this reads commands into its actions, and writes reports.
+//! Crate `reservations` has the rules; this module decodes commands into its actions, and encodes
+//! reports.
 
 use reservations::{Action, Kind, Refusal, Registry};
 
@@ -8,14 +9,14 @@ use super::command::Io;
 use super::layout::reservation::{acquire, register, release, status};
 use super::status::Status;
 
-/// What a command does to a namespace, for reservations.
+/// The access of a command to a namespace, for reservations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// Read, Compare, Verify.
     Read,
     /// Write, Write Zeroes, Dataset Management, Flush.
     Write,
-    /// It is about reservations.
+    /// Reservation commands, which need no access.
     None,
 }
 
@@ -32,16 +33,17 @@ impl Default for Reservations {
 const INVALID: Status = Status::INVALID_FIELD.do_not_retry();
 const TOO_SHORT: Status = Status::SGL_LENGTH_INVALID.do_not_retry();
 
-// RTYPE.
+// The kind with this RTYPE.
 fn kind_of(number: u8) -> Option<Kind> {
     Kind::ALL.get(usize::from(number).checked_sub(1)?).copied()
 }
 
+// The RTYPE of a kind.
 fn number_of(kind: Kind) -> u8 {
     (1..).zip(Kind::ALL).find(|(_, one)| *one == kind).map_or(0, |(number, _)| number)
 }
 
-/// Who holds a reservation, as a host is told.
+/// The holder of a reservation, decoded from a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReservationHolder {
     /// HOSTID.
@@ -50,7 +52,8 @@ pub struct ReservationHolder {
     pub key: u64,
 }
 
-/// Reads the first holder of an extended report, or of the first part of one (Base 7.6).
+/// Decodes the first holder of an extended report, or of the first part of one (Base 7.6); `None`
+/// if no reservation is held.
 #[must_use]
 pub fn read_reservation_holder(report: &[u8]) -> Option<ReservationHolder> {
     use status::*;
@@ -61,7 +64,7 @@ pub fn read_reservation_holder(report: &[u8]) -> Option<ReservationHolder> {
     Some(ReservationHolder { host_id: HOSTID.get(entry), key: RKEY.get(entry) })
 }
 
-/// The data of Register and Acquire: the current key, and another.
+/// Encodes the data of Register and Acquire: the current key, and the new key or that to preempt.
 #[must_use]
 pub fn write_reservation_keys([current, other]: [u64; 2]) -> [u8; register::BYTES] {
     let mut data = [0; register::BYTES];
@@ -70,7 +73,7 @@ pub fn write_reservation_keys([current, other]: [u64; 2]) -> [u8; register::BYTE
     data
 }
 
-/// Which of them a command is.
+/// The access of a command.
 #[must_use]
 pub const fn access(io: Io) -> Access {
     match io {
@@ -86,6 +89,7 @@ pub const fn access(io: Io) -> Access {
 }
 
 impl Access {
+    // The access for the registry; `None` if reservations never bar it.
     const fn of_device(self) -> Option<reservations::Access> {
         match self {
             Self::Read => Some(reservations::Access::Read),
@@ -96,40 +100,40 @@ impl Access {
 }
 
 impl Reservations {
-    /// None, of a namespace that can keep them over a loss of power or not.
+    /// No reservations; `can_persist` says whether they can persist through power loss.
     #[must_use]
     pub const fn new(can_persist: bool) -> Self {
         Self(Registry::new(can_persist))
     }
 
-    /// Whether every host may do everything.
+    /// Whether no reservation is held.
     #[must_use]
     pub fn is_free(&self) -> bool {
         self.0.kind().is_none()
     }
 
-    /// Whether they are to be kept.
+    /// Whether the reservations are to be stored (PTPL).
     #[must_use]
     pub const fn persists(&self) -> bool {
         self.0.persists()
     }
 
-    /// Keeps them over a loss of power from now on, or not (feature 83h).
+    /// Sets whether reservations persist through power loss (feature 83h).
     ///
     /// # Errors
-    /// The status with which the command ends, where nothing would keep them.
+    /// The status with which the command ends, if they cannot persist.
     pub const fn persist(&mut self, persists: bool) -> Result<(), Status> {
         if self.0.persist(persists) { Ok(()) } else { Err(INVALID) }
     }
 
-    /// RESCAP: how a namespace can be reserved.
+    /// RESCAP: the reservation capabilities of a namespace.
     #[must_use]
     pub const fn capabilities(can_persist: bool) -> u8 {
-        // Every kind; keys are ignored as the standard has it since version 1.3.
+        // All kinds; IEKEY has its meaning since version 1.3.
         0xfe | can_persist as u8
     }
 
-    /// Whether a host may do this.
+    /// Whether reservations allow a host this access.
     #[must_use]
     pub fn admits(&self, host_id: &[u8; 16], access: Access) -> bool {
         access.of_device().is_none_or(|access| self.0.admits(host_id, access))
@@ -141,24 +145,25 @@ impl Reservations {
         self.0.key_of(host_id).is_some()
     }
 
-    /// Hosts that are registered.
+    /// The registered hosts.
     pub fn hosts(&self) -> impl Iterator<Item = [u8; 16]> {
         self.0.registrants().iter().map(|one| one.who)
     }
 
-    /// Whether anybody is registered.
+    /// Whether there are registrants.
     #[must_use]
     pub fn has_registrants(&self) -> bool {
         !self.0.registrants().is_empty()
     }
 
-    /// Whether those who are not registered may do this.
+    /// Whether reservations allow non-registrants this access.
     #[must_use]
     pub fn admits_strangers(&self, access: Access) -> bool {
         access.of_device().is_none_or(|access| self.0.admits_strangers(access))
     }
 
-    /// Does a reservation command with the data that it came with; Report's data otherwise.
+    /// Executes a reservation command with its data. Returns the data of a Report, `None` for
+    /// others.
     ///
     /// # Errors
     /// The status with which the command ends; nothing has changed then.
@@ -185,7 +190,7 @@ impl Reservations {
                 let registration = registration(action, ignores_key, keys)?;
                 let persists = self.persistence(persistence)?;
                 self.0.act(&host_id, registration).map_err(refused)?;
-                // It can: that has been looked at.
+                // This cannot fail: `persistence` has checked it.
                 let _can = self.0.persist(persists);
                 return Ok(None);
             }
@@ -209,7 +214,8 @@ impl Reservations {
         Ok(None)
     }
 
-    // CPTPL (Base figure "Reservation Register - Command Dword 10").
+    // Whether reservations persist after a Register with this CPTPL (Base figure "Reservation
+    // Register - Command Dword 10").
     const fn persistence(&self, number: u8) -> Result<bool, Status> {
         match number {
             0 => Ok(self.persists()),
@@ -219,7 +225,7 @@ impl Reservations {
         }
     }
 
-    // Base 7.6: the extended structure.
+    // The extended report structure (Base 7.6).
     fn report(&self) -> Vec<u8> {
         use status::*;
         let registrants = self.0.registrants();
@@ -230,7 +236,7 @@ impl Reservations {
         PTPLS.put(&mut report, u8::from(self.persists()));
         let entries = report[HEADER_BYTES..].chunks_exact_mut(ENTRY_BYTES);
         for (one, entry) in registrants.iter().zip(entries) {
-            // Any controller: they are made for whoever asks.
+            // FFFFh: controllers are dynamic.
             CNTLID.put(entry, u16::MAX);
             RCSTS_HOLDER.put(entry, self.0.is_holder(&one.who));
             RKEY.put(entry, one.key);
@@ -239,20 +245,20 @@ impl Reservations {
         report
     }
 
-    /// As text, to be read after a restart.
+    /// The reservations as text, to be stored.
     #[must_use]
     pub fn write(&self) -> String {
         self.0.write()
     }
 
-    /// Reads what [`Reservations::write`] has written; `None` if it is not that, or not all of it.
+    /// Parses text of [`Reservations::write`]; `None` if it is invalid or truncated.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         Registry::read(text).map(Self)
     }
 }
 
-// What a Reservation Register command asks for, by its action field RREGA (Base 7.5).
+// The action of a Reservation Register command, by RREGA (Base 7.5).
 const fn registration(
     action: u8,
     ignores_key: bool,
@@ -267,8 +273,8 @@ const fn registration(
     }
 }
 
-// What a Reservation Acquire command asks for, by its action field RACQA (Base 7.4). What others
-// have under way cannot be aborted: it is with a device already.
+// The action of a Reservation Acquire command, by RACQA (Base 7.4). Commands of others cannot be
+// aborted, since a device already has them.
 const fn acquisition(action: u8, kind: Kind, [known, key]: [u64; 2]) -> Result<Action, Status> {
     match action {
         0 => Ok(Action::Reserve { known, kind }),
@@ -277,6 +283,7 @@ const fn acquisition(action: u8, kind: Kind, [known, key]: [u64; 2]) -> Result<A
     }
 }
 
+// The status of a refused command.
 const fn refused(refusal: Refusal) -> Status {
     match refusal {
         Refusal::Conflict => Status::RESERVATION_CONFLICT.do_not_retry(),

@@ -1,4 +1,4 @@
-//! The commands that are outstanding on a queue.
+//! The outstanding commands of a queue.
 
 use super::command::Submission;
 
@@ -9,34 +9,35 @@ pub struct Slot(pub(super) u16);
 /// What a command waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// Its data, which comes in its capsule.
+    /// Its in-capsule data.
     Capsule,
-    /// Whoever does it.
+    /// Its owner, who executes it.
     Owner,
-    /// Its data, which was asked for: so much has come, and whether all of that was intact.
+    /// Its requested data: `arrived` bytes have come, and `is_intact` says whether all digests were
+    /// right.
     Transfer { arrived: u32, is_intact: bool },
 }
 
-/// One outstanding command.
+/// An outstanding command.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Outstanding {
     pub(crate) submission: Submission,
     pub(crate) stage: Stage,
 }
 
-/// As many places as commands may be outstanding.
+/// Places for outstanding commands.
 #[derive(Debug)]
 pub(crate) struct Slots {
-    /// Made when they are first needed, up to `count`.
+    /// Places, added when needed, up to `count`.
     places: Vec<Option<Outstanding>>,
     count: u16,
     free: Vec<u16>,
-    /// Identifiers in use, one bit each; grows to 8 KiB at most.
+    /// CIDs in use, one bit each; grows to 8 KiB at most.
     used: Vec<u64>,
 }
 
 impl Slot {
-    /// Its number, below the size of the queue; also the transfer tag of its data.
+    /// The number of the place, below the size of the queue; also the transfer tag of its data.
     #[must_use]
     pub const fn number(self) -> u16 {
         self.0
@@ -50,17 +51,18 @@ impl Slots {
         slots
     }
 
-    /// There are places for `count` commands, or for as many as there were before if that is more.
+    /// Raises the number of places to `count`; it never falls.
     pub(crate) fn grow(&mut self, count: u16) {
         self.count = self.count.max(count);
     }
 
+    /// Whether an outstanding command has this CID.
     pub(crate) fn is_used(&self, cid: u16) -> bool {
         let (word, bit) = place(cid);
         self.used.get(word).is_some_and(|bits| bits >> bit & 1 == 1)
     }
 
-    /// A place for a command whose identifier is not in use; `None` if all are taken.
+    /// Gives a command a place; its CID must not be in use. `None` if all places are taken.
     pub(crate) fn take(&mut self, submission: Submission, stage: Stage) -> Option<Slot> {
         let slot = match self.free.pop() {
             Some(slot) => slot,
@@ -82,22 +84,22 @@ impl Slots {
         Some(Slot(slot))
     }
 
-    /// What is in a place.
+    /// The command of a place.
     pub(crate) fn get(&self, slot: Slot) -> Option<&Outstanding> {
         self.places.get(usize::from(slot.0))?.as_ref()
     }
 
-    /// As [`Slots::get`], to change its stage.
+    /// As [`Slots::get`], mutable, for changes of its stage.
     pub(crate) fn get_mut(&mut self, slot: Slot) -> Option<&mut Outstanding> {
         self.places.get_mut(usize::from(slot.0))?.as_mut()
     }
 
-    /// The place that a transfer tag names.
+    /// The place with this transfer tag, if it has a command.
     pub(crate) fn tagged(&self, ttag: u16) -> Option<Slot> {
         self.get(Slot(ttag)).map(|_| Slot(ttag))
     }
 
-    /// The place of a command.
+    /// The place of the command with this CID.
     pub(crate) fn find(&self, cid: u16) -> Option<Slot> {
         let of = |place: &Option<Outstanding>| {
             place.is_some_and(|outstanding| outstanding.submission.cid == cid)
@@ -106,7 +108,7 @@ impl Slots {
         u16::try_from(index).ok().map(Slot)
     }
 
-    /// Frees a place; what was in it.
+    /// Frees a place. Returns the command.
     pub(crate) fn release(&mut self, slot: Slot) -> Option<Outstanding> {
         let outstanding = self.places.get_mut(usize::from(slot.0))?.take()?;
         let (word, bit) = place(outstanding.submission.cid);
@@ -121,6 +123,7 @@ impl Slots {
     }
 }
 
+// The word and the bit of a CID in `Slots::used`.
 fn place(cid: u16) -> (usize, u32) {
     (usize::from(cid / 64), u32::from(cid % 64))
 }

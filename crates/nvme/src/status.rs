@@ -1,4 +1,4 @@
-//! How a command ended (Base 4.2.3).
+//! The status of a command (Base 4.2.3).
 
 use std::fmt;
 
@@ -24,133 +24,133 @@ macro_rules! statuses {
 }
 
 statuses! {
-    /// It was done.
+    /// The command succeeded.
     SUCCESS = 0, 0x00;
-    /// There is no such command.
+    /// The command is not supported.
     INVALID_OPCODE = 0, 0x01;
     /// A field has a value that is not supported.
     INVALID_FIELD = 0, 0x02;
-    /// The identifier is in use on its queue.
+    /// The CID is in use on its queue.
     COMMAND_ID_CONFLICT = 0, 0x03;
-    /// Data could not be moved.
+    /// Data could not be transferred.
     DATA_TRANSFER_ERROR = 0, 0x04;
-    /// Something inside failed.
+    /// An internal error.
     INTERNAL_ERROR = 0, 0x06;
-    /// It was aborted at the host's wish.
+    /// The host has aborted the command.
     ABORTED_BY_REQUEST = 0, 0x07;
-    /// Its queue was deleted.
+    /// The command's queue was deleted.
     ABORTED_QUEUE_DELETION = 0, 0x08;
     /// The other of two fused commands failed.
     ABORTED_FAILED_FUSED = 0, 0x09;
-    /// The other of two fused commands is not there.
+    /// The other of two fused commands is missing.
     ABORTED_MISSING_FUSED = 0, 0x0a;
-    /// There is no such namespace, or it cannot be used so.
+    /// The namespace or its format is invalid for the command.
     INVALID_NAMESPACE = 0, 0x0b;
-    /// It may not come now.
+    /// The command is not allowed now.
     SEQUENCE_ERROR = 0, 0x0c;
-    /// A descriptor says how long it is, and that cannot be.
+    /// The number of SGL descriptors is invalid.
     INVALID_SGL_DESCRIPTOR_COUNT = 0, 0x0e;
-    /// Data that is shorter or longer than what the command is about.
+    /// The length of the data does not fit the command.
     SGL_LENGTH_INVALID = 0, 0x0f;
-    /// A kind of descriptor that is not used here.
+    /// The type of an SGL descriptor is not supported.
     SGL_TYPE_INVALID = 0, 0x11;
-    /// An offset that is outside, or not where data may begin.
+    /// The offset of an SGL descriptor is invalid.
     SGL_OFFSET_INVALID = 0, 0x16;
-    /// More than what is written all or not at all.
+    /// The command exceeds the atomic write unit.
     ATOMIC_UNIT_EXCEEDED = 0, 0x14;
-    /// Identifiers of a host do not fit together.
+    /// The formats of host identifiers are inconsistent.
     HOST_ID_INCONSISTENT = 0, 0x18;
     /// The keep-alive timer ran out.
     KEEP_ALIVE_EXPIRED = 0, 0x19;
-    /// It was aborted because another command preempted it.
+    /// The command was aborted by Preempt and Abort.
     ABORTED_PREEMPT = 0, 0x1b;
-    /// The namespace is not to be written.
+    /// The namespace is write-protected.
     NAMESPACE_WRITE_PROTECTED = 0, 0x20;
-    /// Data did not arrive as it was sent; worth another try.
+    /// Data was damaged in transit; a retry may succeed.
     TRANSIENT_TRANSPORT_ERROR = 0, 0x22;
-    /// Blocks beyond the end.
+    /// Blocks are beyond the end of the namespace.
     LBA_OUT_OF_RANGE = 0, 0x80;
-    /// No room left.
+    /// No space is left.
     CAPACITY_EXCEEDED = 0, 0x81;
     /// The namespace is not ready.
     NAMESPACE_NOT_READY = 0, 0x82;
-    /// Another host has it reserved.
+    /// A reservation bars the command.
     RESERVATION_CONFLICT = 0, 0x83;
-    /// As many commands are being aborted as may be.
+    /// Too many Aborts are outstanding.
     ABORT_LIMIT = 1, 0x03;
-    /// As many event requests are outstanding as there may be.
+    /// Too many event requests are outstanding.
     ASYNC_EVENT_LIMIT = 1, 0x05;
-    /// There is no such log page.
+    /// The log page is not supported.
     INVALID_LOG_PAGE = 1, 0x09;
-    /// The value of a feature does not outlast a reset.
+    /// The feature's value cannot be saved.
     FEATURE_NOT_SAVEABLE = 1, 0x0d;
-    /// A feature has the one value that it can have.
+    /// The feature's value cannot be changed.
     FEATURE_NOT_CHANGEABLE = 1, 0x0e;
-    /// There is no such controller, or it is not this host's.
+    /// The controller does not exist, or belongs to another host.
     INVALID_CONTROLLER = 1, 0x1f;
-    /// The controller that is to be reset has not come to rest yet (Base 2.3).
+    /// The reset of another controller is still in progress (Base 2.3).
     RESET_IN_PROGRESS = 1, 0x3f;
-    /// As many controllers are being reset as may be (Base 2.3).
+    /// Too many controllers are being reset (Base 2.3).
     RESET_LIMIT = 1, 0x41;
-    /// Format of Connect's data that is not supported (Fabrics).
+    /// The format of Connect's data is not supported (Fabrics).
     CONNECT_INCOMPATIBLE_FORMAT = 1, 0x80;
-    /// The controller has a host (Fabrics).
+    /// The controller is busy, or has another host (Fabrics).
     CONNECT_CONTROLLER_BUSY = 1, 0x81;
-    /// Connect's parameters cannot be (Fabrics); the result says which.
+    /// A parameter of Connect is invalid (Fabrics); the result gives its offset.
     CONNECT_INVALID_PARAMETERS = 1, 0x82;
-    /// Try discovery again (Fabrics).
+    /// The host should repeat discovery (Fabrics).
     CONNECT_RESTART_DISCOVERY = 1, 0x83;
-    /// This host may not (Fabrics).
+    /// The host is not allowed to connect (Fabrics).
     CONNECT_INVALID_HOST = 1, 0x84;
     /// The type of queue cannot be deleted or disconnected (Fabrics).
     INVALID_QUEUE_TYPE = 1, 0x85;
-    /// Who asks must say who it is first (Fabrics).
+    /// The host has to authenticate first (Fabrics).
     AUTHENTICATION_REQUIRED = 1, 0x91;
     /// The data could not be written.
     WRITE_FAULT = 2, 0x80;
     /// The data could not be read.
     UNRECOVERED_READ_ERROR = 2, 0x81;
-    /// The data is not what it was compared with.
+    /// Compared data differs.
     COMPARE_FAILURE = 2, 0x85;
-    /// Nothing was ever written there.
+    /// The blocks are deallocated or were never written.
     DEALLOCATED_BLOCK = 2, 0x87;
-    /// The path is gone; there may be another.
+    /// An internal error of the path; another path may work.
     PATH_INTERNAL_ERROR = 3, 0x00;
-    /// This path cannot be used, and will not be.
+    /// The namespace is permanently inaccessible over this path.
     ANA_PERSISTENT_LOSS = 3, 0x01;
-    /// This path cannot be used now.
+    /// The namespace is not accessible over this path now.
     ANA_INACCESSIBLE = 3, 0x02;
-    /// Whether this path can be used is being changed.
+    /// The ANA state of this path is in transition.
     ANA_TRANSITION = 3, 0x03;
 }
 
 impl Status {
-    /// The same, and another try would not help.
+    /// The status with "do not retry" set.
     #[must_use]
     pub const fn do_not_retry(self) -> Self {
         Self(self.0 | DNR)
     }
 
-    /// The same without "do not retry".
+    /// The status without "do not retry".
     #[must_use]
     pub const fn cause(self) -> Self {
         Self(self.0 & !DNR)
     }
 
-    /// Whether the command was done.
+    /// Whether the command succeeded.
     #[must_use]
     pub const fn is_success(self) -> bool {
         self.0 & 0x7ff == 0
     }
 
-    /// Whether another try would not help.
+    /// Whether "do not retry" is set.
     #[must_use]
     pub const fn is_final(self) -> bool {
         self.0 & DNR != 0
     }
 
-    /// Whether it is about the path, not about what was asked: that was not done, and may be asked
-    /// over another (status code type 3h).
+    /// Whether it is a path related status (status code type 3h): the command was not executed, and
+    /// may be sent over another path.
     #[must_use]
     pub const fn is_of_path(self) -> bool {
         self.0 >> 8 & 7 == 3
@@ -168,7 +168,7 @@ impl Status {
         Self(bits & 0x7fff)
     }
 
-    /// Whether both are the same but for what they say of another try.
+    /// Whether both are equal apart from "do not retry".
     #[must_use]
     pub const fn is(self, other: Self) -> bool {
         self.0 & 0x7ff == other.0 & 0x7ff

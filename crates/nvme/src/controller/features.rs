@@ -1,4 +1,4 @@
-//! Features of a controller (Base 5.1.11, 5.1.25): each is a row.
+//! Features of a controller (Base 5.1.11, 5.1.25): each is a row of a table.
 
 use super::super::command::Submission;
 use super::super::identify::ControllerKind;
@@ -6,13 +6,13 @@ use super::super::log::Scope;
 use super::super::status::Status;
 use super::{Controller, Notice, Reply, View, bit, failed, room};
 
-/// A feature as it is told and found.
+/// A supported feature.
 struct Feature {
     id: u8,
     scope: Scope,
-    /// A host may give it another value.
+    /// Whether a host may change its value.
     is_changeable: bool,
-    /// Discovery controllers have it, too.
+    /// Whether discovery controllers have it, too.
     is_everywhere: bool,
     default: u32,
 }
@@ -30,17 +30,20 @@ const HOST_ID: u8 = 0x81;
 const RESERVATION_MASK: u8 = 0x82;
 const RESERVATION_PERSISTENCE: u8 = 0x83;
 
-/// Feature 82h: registrations preempted, reservations released, reservations preempted.
+/// Feature 82h with all notifications masked: registration preempted, reservation released and
+/// preempted.
 const UNTOLD: u32 = 7 << 1;
-/// Feature 01h: no limit of commands that are taken at once.
+/// Feature 01h: no limit to the arbitration burst.
 const NO_LIMIT: u32 = 7;
-/// Feature 04h: the highest threshold; nothing here has a thermometer.
+/// Feature 04h: the highest threshold, since no temperature is known.
 const HOTTEST: u32 = 0xffff;
 
+// A feature of I/O controllers.
 const fn row(id: u8, scope: Scope, is_changeable: bool, default: u32) -> Feature {
     Feature { id, scope, is_changeable, is_everywhere: false, default }
 }
 
+// A feature of all controllers.
 const fn everywhere(id: u8, is_changeable: bool) -> Feature {
     let scope = Scope::Controller;
     Feature { id, scope, is_changeable, is_everywhere: true, default: 0 }
@@ -62,6 +65,7 @@ const FEATURES: [Feature; 12] = [
 ];
 
 impl Controller {
+    // The features of this controller.
     fn features(&self) -> impl Iterator<Item = &'static Feature> {
         let is_io = self.config.kind == ControllerKind::Io;
         let has_reservations = self.config.has_reservations;
@@ -71,12 +75,12 @@ impl Controller {
         })
     }
 
-    /// What page 12h says.
+    /// Features and their scopes, for page 12h.
     pub(super) fn feature_scopes(&self) -> impl Iterator<Item = (u8, Scope)> {
         self.features().map(|feature| (feature.id, feature.scope))
     }
 
-    // Base 5.1.25.
+    // Executes Set Features (Base 5.1.25).
     pub(super) fn set_feature(
         &mut self,
         feature: u8,
@@ -89,7 +93,7 @@ impl Controller {
             return failed(Status::INVALID_FIELD);
         };
         match feature {
-            // Number of queues, less one, of both kinds; FFFFh is none.
+            // Numbers of queues of both kinds, less one; FFFFh is invalid.
             QUEUES if value & 0xffff == 0xffff || value >> 16 == 0xffff => {
                 failed(Status::INVALID_FIELD)
             }
@@ -99,14 +103,14 @@ impl Controller {
                 Reply::Done(Status::SUCCESS, 0)
             }
             KEEP_ALIVE => {
-                // The timer begins anew (Base 3.9): a host that has asked for none was not heard.
+                // The timer restarts (Base 3.9): without one the host may have been silent.
                 self.keep_alive_ms = value;
                 self.heard_ms = now_ms;
                 Reply::Done(Status::SUCCESS, 0)
             }
-            // Connect has said it (Base 5.1.25.1.28).
+            // Connect has already set it (Base 5.1.25.1.28).
             HOST_ID => failed(Status::SEQUENCE_ERROR),
-            // Nothing is said of reservations: all of it stays masked.
+            // No reservation notifications are sent: all stay masked.
             RESERVATION_MASK if value & UNTOLD == UNTOLD => Reply::Done(Status::SUCCESS, 0),
             RESERVATION_MASK => failed(Status::INVALID_FIELD),
             RESERVATION_PERSISTENCE => match view.persist(submission.nsid, value & 1 != 0) {
@@ -118,7 +122,7 @@ impl Controller {
         }
     }
 
-    // Base 5.1.11: the current value, the default, or what can be done.
+    // Executes Get Features (Base 5.1.11): the current value, the default, or capabilities.
     pub(super) fn feature(
         &self,
         feature: u8,
@@ -144,7 +148,7 @@ impl Controller {
         match select {
             0 => Reply::Done(Status::SUCCESS, current),
             1 | 2 => Reply::Done(Status::SUCCESS, default),
-            // Of a namespace (bit 1); changeable (bit 2), not saveable.
+            // Namespace specific (bit 1); changeable (bit 2); not saveable.
             3 => {
                 let is_of_namespace = row.scope == Scope::Namespace;
                 let bits = u64::from(is_of_namespace) << 1 | u64::from(row.is_changeable) << 2;
@@ -154,7 +158,7 @@ impl Controller {
         }
     }
 
-    // 128 bits over fabrics (Base 5.1.25.1.28).
+    // Gets the host identifier: 128 bits over fabrics (Base 5.1.25.1.28).
     fn host_id(&self, select: u8, is_extended: bool, room: u32) -> Reply {
         match select {
             0..=2 if !is_extended => failed(Status::INVALID_FIELD),
@@ -165,11 +169,13 @@ impl Controller {
         }
     }
 
+    // The numbers of both kinds of I/O queues, less one, as feature 07h encodes them.
     fn queues(&self) -> u64 {
         let queues = u64::from(self.config.io_queues.max(1) - 1);
         queues | queues << 16
     }
 
+    // The notices that this kind of controller sends.
     const fn notices(&self) -> u32 {
         match self.config.kind {
             ControllerKind::Io => {

@@ -4,12 +4,12 @@ use super::super::identify::ControllerKind;
 use super::super::log;
 use super::{Controller, Notice, View};
 
-/// The page of controllers that are being reset by way of this one (Base 2.3): its entries are for
-/// resets that go on when their command has ended.
+/// The Cross-Controller Reset log page (Base 2.3), with resets that continue after their command
+/// has ended.
 const RESETS: u8 = 0x1e;
 
 impl Controller {
-    /// The log pages there are (Base 5.1.12).
+    /// The supported log pages (Base 5.1.12).
     pub(super) fn pages(&self) -> Vec<u8> {
         let mut pages = vec![0x00, 0x01, 0x12];
         if self.config.kind == ControllerKind::Discovery {
@@ -29,6 +29,7 @@ impl Controller {
         pages
     }
 
+    /// The content of a log page; `None` if it is not supported.
     pub(super) fn page(&self, page: u8, specific: u8, view: &impl View) -> Option<Vec<u8>> {
         if !self.pages().contains(&page) {
             return None;
@@ -56,18 +57,18 @@ impl Controller {
                 log::write_ana(&groups, count, specific & 1 != 0)
             }
             0x12 => log::write_features(self.feature_scopes()),
-            // No command of a management interface; no reset that ends after its command.
+            // No command of a management interface, and no reset that continues after its command.
             0x13 | RESETS => vec![0; 4096],
             0x70 => {
                 let (entries, generation) = view.discovery();
                 log::write_discovery(generation, &entries)
             }
-            // 80h: no notification (Base 5.1.12.1.32).
+            // 80h: no reservation notifications (Base 5.1.12.1.32).
             _ => vec![0; 64],
         })
     }
 
-    /// A page that has been read can be news again.
+    /// Re-enables notices of a page that was read.
     pub(super) fn has_read(&mut self, page: u8) {
         let of = |notice: &Notice| match notice {
             Notice::Namespace(_) => 0x04,

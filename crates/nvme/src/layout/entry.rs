@@ -1,6 +1,6 @@
 //! Submission queue entries (Base 4.1.1) and completion queue entries (Base 4.2.1).
 
-/// What every submission queue entry has (Base 4.1.1), and its one descriptor of data (Base 4.3.2).
+/// Fields of every submission queue entry (Base 4.1.1), and its one SGL descriptor (Base 4.3.2).
 pub(crate) mod submission {
     use wire::{Bits, Byte, Le};
 
@@ -20,7 +20,7 @@ pub(crate) mod submission {
     pub(crate) const PSDT_SGL: u8 = 1;
     /// PSDT: SGLs are used, for metadata too.
     pub(crate) const PSDT_SGL_METADATA: u8 = 2;
-    /// SGL1 as a host leaves it whose command has no data.
+    /// SGL1 of a command without data, as some hosts leave it.
     pub(crate) const UNSET: u8 = 0x00;
     /// Data block (0h) in the capsule, at an offset (1h).
     pub(crate) const IN_CAPSULE: u8 = 0x01;
@@ -53,7 +53,7 @@ pub(crate) mod fabrics {
     pub(crate) const SECP: Byte = Byte::at(43); // Security Protocol
     pub(crate) const TL: Le<u32> = Le::at(44); // Transfer Length, or Allocation Length
 
-    /// CATTR: the submission queue's head is not told.
+    /// CATTR: completions do not report the submission queue's head.
     pub(crate) const NO_FLOW_CONTROL: u8 = 1 << 2;
 }
 
@@ -91,7 +91,7 @@ pub(crate) mod admin {
     pub(crate) const CIRN: Le<u64> = Le::at(48); // Controller Instance Random Number
 }
 
-/// What Asynchronous Event Request brings: completion dword 0 (Base 5.1.2).
+/// The result of Asynchronous Event Request: completion dword 0 (Base 5.1.2).
 pub(crate) mod event {
     use crate::layout::part::Part;
 

@@ -1,6 +1,6 @@
 //! Log pages (Base 5.1.12).
 
-/// What commands and features do, and which pages there are: a dword for each number (Base
+/// Supported log pages, commands and features with their effects: a dword for each number (Base
 /// 5.1.12.1.1, 5.1.12.1.6, 5.1.12.1.18).
 pub(crate) mod effects {
     use wire::Le;

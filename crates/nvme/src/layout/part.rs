@@ -1,6 +1,6 @@
-//! Bits of a number: of a register, or of the result of a command.
+//! Bit fields of a register or of a command's result.
 
-/// Some bits of a number.
+/// A bit field of a number.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Part {
     high: u32,
@@ -13,13 +13,13 @@ impl Part {
         Self { high, low }
     }
 
-    /// What is there.
+    /// The value of the field.
     #[inline]
     pub(crate) const fn get(self, number: u64) -> u64 {
         number >> self.low & (u64::MAX >> (63 - (self.high - self.low)))
     }
 
-    /// A number with this there and nothing else.
+    /// A number with this value in the field, and zeros elsewhere.
     #[inline]
     pub(crate) const fn of(self, value: u64) -> u64 {
         value << self.low
