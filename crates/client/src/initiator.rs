@@ -1,5 +1,5 @@
-//! Flags and the environment into an iSCSI initiator, and answers of a target that serves no such
-//! disk.
+//! Makes an iSCSI initiator's configuration of flags and the environment, and recognizes a target's
+//! answer that it serves no such disk.
 
 use std::path::{Path, PathBuf};
 
@@ -10,34 +10,34 @@ use scsi::iscsi::{Algorithm, Digests, NAME_BYTES_MAX, Secret};
 
 use crate::{AlgorithmFlag, InitiatorFlags};
 
-/// What is no initiator.
+/// Why flags, files and the environment make no initiator.
 #[derive(Debug, thiserror::Error)]
 pub enum InitiatorError {
-    /// A URI that is none of iSCSI.
+    /// The URI is no valid iSCSI URI.
     #[error(transparent)]
     Uri(#[from] IscsiUriError),
-    /// A name that no initiator can have (RFC 7143 4.2.7).
+    /// The initiator's name is not valid (RFC 7143 4.2.7).
     #[error("--initiator {0}: a name begins with iqn., eui. or naa. and has 223 bytes at most")]
     Name(String),
-    /// A file of a secret that cannot be read.
+    /// The file of a secret cannot be read.
     #[error("--{flag} {}: {source}; check the path and its permissions", path.display())]
     Unread {
-        /// The flag that names it.
+        /// The flag that names the file.
         flag: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the kernel says.
+        /// The kernel's error.
         source: std::io::Error,
     },
-    /// A file of a secret whose first line is empty.
+    /// The first line of the file of a secret is empty.
     #[error("--{flag} {}: there is no secret in it; write it into the first line", path.display())]
     Empty {
-        /// The flag that names it.
+        /// The flag that names the file.
         flag: &'static str,
         /// The file.
         path: PathBuf,
     },
-    /// A flag of iSCSI beside a disk that is not reached so.
+    /// A flag of iSCSI was given without an iSCSI URI.
     #[error("--{flag} is for disks of iscsi://, and {uri} is none; leave it out")]
     NotIscsi {
         /// The flag.
@@ -45,17 +45,17 @@ pub enum InitiatorError {
         /// The disk.
         uri: String,
     },
-    /// A secret of nobody.
+    /// A secret was given, but no URI names its user.
     #[error("--{flag}: {uri} names no such user; write {wanted}")]
     Nobody {
         /// The flag that gives the secret.
         flag: &'static str,
         /// The disk.
         uri: String,
-        /// How a user is named.
+        /// The form of a URI that names a user.
         wanted: &'static str,
     },
-    /// A user without a secret.
+    /// The URI names a user whose secret is not given.
     #[error("{uri}: no secret of {user} is given; use --{flag} FILE or {variable}")]
     Missing {
         /// The URI that names the user.
@@ -69,7 +69,7 @@ pub enum InitiatorError {
     },
 }
 
-/// A name that no host can have (NVMe Base 4.7).
+/// The host's name is no NQN (NVMe Base 4.7).
 #[derive(Debug, thiserror::Error)]
 #[error(
     "--host {0}: an NQN begins with nqn. and has 223 bytes at most; write one such as \
@@ -77,19 +77,19 @@ pub enum InitiatorError {
 )]
 pub struct HostNameError(String);
 
-/// The name that a host gives itself.
+/// Parses `text` as the NQN of the host.
 ///
 /// # Errors
-/// When it is no NQN.
+/// When `text` is no NQN.
 pub fn host_name(text: &str) -> Result<Nqn, HostNameError> {
     let name = Nqn::new(text).filter(|name| name.as_str().starts_with("nqn."));
     name.ok_or_else(|| HostNameError(text.to_owned()))
 }
 
-/// A disk that is not served where it was looked for.
+/// A disk that the target at its address does not serve.
 #[derive(Debug, thiserror::Error)]
 pub enum Unserved {
-    /// No such subsystem of NVMe.
+    /// The target has no such NVMe subsystem.
     #[error("{uri}: there is no such subsystem; afar discover {address} lists those there are")]
     Subsystem {
         /// What was looked for.
@@ -97,7 +97,7 @@ pub enum Unserved {
         /// Where.
         address: String,
     },
-    /// No such target of iSCSI.
+    /// The portal has no such iSCSI target.
     #[error(
         "{uri}: there is no such target; afar discover iscsi://{address} lists those there are"
     )]
@@ -110,7 +110,8 @@ pub enum Unserved {
 }
 
 impl Unserved {
-    /// The answer of `address` to who looked for `uri`, if that is what it says.
+    /// The error that `answer` stands for if it says that `address` does not serve `uri`, or
+    /// `None`.
     #[must_use]
     pub fn of(answer: &HostError, uri: &str, address: &str) -> Option<Self> {
         let (uri, address) = (uri.to_owned(), address.to_owned());
@@ -124,20 +125,22 @@ impl Unserved {
     }
 }
 
-/// What URIs of iSCSI begin with.
+/// The scheme of iSCSI URIs.
 pub const SCHEME: &str = "iscsi:";
 
-/// What a login ends with where there is no such target (RFC 7143 11.13.5).
+/// The login status "target not found" (RFC 7143 11.13.5).
 const NO_TARGET: u16 = 0x0203;
 
+// The flag and the variable of the initiator's secret.
 const OWN: [&str; 2] = ["chap-secret", "LIBISCSI_CHAP_PASSWORD"];
+// The flag and the variable of the target's secret.
 const TARGETS: [&str; 2] = ["chap-target-secret", "LIBISCSI_CHAP_TARGET_PASSWORD"];
 
 impl InitiatorFlags {
-    /// That secrets which are given have a user in one of the URIs that a command was given.
+    /// Checks that each secret given by a flag has a user in one of `uris`.
     ///
     /// # Errors
-    /// The flag that would have no effect.
+    /// When a flag would have no effect.
     pub fn fit(&self, uris: &[&str]) -> Result<(), InitiatorError> {
         let given = [
             (OWN[0], &self.chap_secret, "iscsi://USER@HOST/IQN/LUN"),
@@ -158,10 +161,10 @@ impl InitiatorFlags {
     }
 }
 
-/// The initiator that logs in to what a URI names, with these digests.
+/// The configuration of an initiator that logs in to `uri`, with `digests`.
 ///
 /// # Errors
-/// The first thing that cannot be.
+/// When the name is invalid or a secret of a user in `uri` is missing.
 pub fn initiator(
     flags: &InitiatorFlags,
     uri: &IscsiUri,
@@ -192,7 +195,7 @@ pub fn initiator(
     })
 }
 
-// Of a user who is named, from a file or the environment.
+// The secret of `user` from `file`, or else from the environment; `None` without a user.
 fn secret(
     [flag, variable]: [&'static str; 2],
     file: Option<&Path>,

@@ -1,4 +1,5 @@
-//! What commands that reach a target share: who an initiator is, and loads with a live line.
+//! What commands that reach a target share: the initiator's configuration, and loads with a live
+//! line.
 //!
 //! ```text
 //! flags, files, environment ─► InitiatorConfig

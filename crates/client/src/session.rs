@@ -1,5 +1,5 @@
-//! Loads on disks: one after another or together, with a live line, until they end or Ctrl-C ends
-//! those that run and all that were to follow; for `afar bench` and `afar reproduce`.
+//! Runs loads on disks, one after another or together, with a live line; Ctrl-C stops the running
+//! loads and skips the rest. For `afar bench` and `afar reproduce`.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use diskload::{Device, LoadConfig, LoadError, Progress, Tally};
 use sys::clock::monotonic_ns;
 use sys::event::{Poll, Signals};
 
-/// See the module's description.
+/// Runs loads and shows their progress in a live line.
 pub struct Session {
     signals: Signals,
     poll: Poll,
@@ -16,26 +16,28 @@ pub struct Session {
     interrupted: bool,
 }
 
-/// What looks on while loads run.
+/// An observer of running loads.
 pub trait Watch {
-    /// The live line, after so many requests and at this rate.
+    /// The text of the live line after `ended` requests, at `per_second` requests a second.
     fn line(&mut self, ended: u64, per_second: u64) -> String;
 
-    /// Called when the first load begins to count, after so many requests of all of them, and again
-    /// when the last has ended; only then if they ended before.
+    /// Called when the first load begins to count, with the requests of all loads so far, and again
+    /// when the last has ended. Loads that end before they count cause the second call only.
     fn look(&mut self, ended: u64) {
         let _ = ended;
     }
 }
 
+// How often a session checks whether loads have ended.
 const LOOK_NS: u64 = 20_000_000;
+// How often the live line changes.
 const PERIOD_NS: u64 = 500_000_000;
 
 impl Session {
-    /// Before any thread is started, so that none of them is interrupted.
+    /// Takes over Ctrl-C. Call it before any thread is started, so that no thread is interrupted.
     ///
     /// # Errors
-    /// When the kernel is out of descriptors.
+    /// When the kernel has no descriptors left.
     pub fn new() -> sys::Result<Self> {
         let signals = console::interrupts()?;
         let poll = Poll::new()?;
@@ -49,30 +51,30 @@ impl Session {
         self.interrupted
     }
 
-    /// What is done part by part, and how many parts there are.
+    /// Starts a count of `all` parts in the live line, each called a `part`.
     pub fn expect(&mut self, part: &'static str, all: usize) {
         self.parts.restart(part, all, 0);
     }
 
-    /// One more part has ended: `what` it was, and what it came to.
+    /// Counts one more part as ended; `what` describes it and its result.
     pub fn end_part(&mut self, what: &str) {
         self.parts.end(what);
     }
 
-    /// Erases the line for good.
+    /// Erases the live line for good.
     pub fn end_line(&mut self) {
         self.parts.close();
     }
 
-    /// Erases what the line says; there is more to come.
+    /// Erases the live line until it is shown again.
     pub fn end_drawn(&mut self) {
         self.parts.clear();
     }
 
-    /// Waits until something has ended, with this line; the wish to stop ends it, too.
+    /// Shows `line` and waits until `has_ended` returns true or Ctrl-C is pressed.
     ///
     /// # Errors
-    /// When the kernel cannot wait.
+    /// When the kernel fails to wait.
     pub fn wait(&mut self, line: &str, has_ended: impl Fn() -> bool) -> sys::Result<()> {
         let mut ready = Vec::new();
         self.parts.show(line);
@@ -83,10 +85,10 @@ impl Session {
         Ok(())
     }
 
-    /// Runs loads together; what each has measured, in their order.
+    /// Runs `loads` together. Returns the tally of each, in their order.
     ///
     /// # Errors
-    /// When one cannot begin.
+    /// When a load fails or the kernel fails to wait.
     pub fn run(
         &mut self,
         loads: &[(LoadConfig, Device)],
@@ -111,7 +113,7 @@ impl Session {
             let watched = self.watch(counted_ns, progress, watch, || {
                 workers.iter().all(std::thread::ScopedJoinHandle::is_finished)
             });
-            // Only if it could not be watched is there anything left to stop.
+            // Loads still run only if watching them failed.
             progress.stop();
             let joined = workers.into_iter().map(std::thread::ScopedJoinHandle::join);
             let tallies: Result<Vec<Tally>, LoadError> = joined
@@ -124,6 +126,7 @@ impl Session {
         Ok(tallies)
     }
 
+    // Updates the live line and watches for Ctrl-C until `has_ended` returns true.
     fn watch(
         &mut self,
         counted_ns: u64,
@@ -163,7 +166,7 @@ impl Session {
     }
 }
 
-/// How long loads take together, in seconds, if each of them ends by the clock.
+/// The runtime of the longest load in seconds; `None` if any load has no time limit.
 fn longest_s(loads: &[(LoadConfig, Device)]) -> Option<f64> {
     let ends = loads.iter().map(|(config, _)| {
         let all = config.delay.saturating_add(config.ramp).saturating_add(config.runtime?);

@@ -1,12 +1,12 @@
-//! Points of a sweep go to where they run: here, or over Dask, Slurm or Ray.
+//! Sends the points of a sweep to where they run: in this process, or over Dask, Slurm or Ray.
 //!
 //! ```text
 //! --on ─► Place ─► send ─► python -m afar._engines ─► Dask, Slurm, Ray ─► afar point DIR ID...
 //!                    └──────────── counts runs of DIR ◄──────────────────────────┘
 //! ```
 //!
-//! The directory of the sweep (`experiment::journal`) is the contract. An engine moves IDs of
-//! points and nothing else: it may lose them, do them twice, or be killed at any moment.
+//! The directory of the sweep (`experiment::journal`) holds all state. An engine moves only IDs of
+//! points: it may lose them, run them twice, or be killed at any moment.
 
 mod place;
 mod point;

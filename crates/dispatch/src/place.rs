@@ -9,15 +9,15 @@ pub enum Place {
     /// In this process.
     #[default]
     Local,
-    /// On workers of a Dask scheduler: its address or the path of its file, or workers of our own.
+    /// On workers of the Dask scheduler with this address or scheduler file; `None` starts workers.
     Dask(Option<String>),
-    /// As jobs of Slurm, of a partition if there is one.
+    /// As Slurm jobs, in this partition if there is one.
     Slurm(Option<String>),
-    /// On a Ray cluster: its address, or one of our own.
+    /// On the Ray cluster with this address; `None` starts one.
     Ray(Option<String>),
 }
 
-/// A word that names no place.
+/// The text names no place.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "there is no engine \"{0}\"; give local, dask, dask:ADDRESS, dask:SCHEDULER-FILE, slurm, \
@@ -26,7 +26,7 @@ pub enum Place {
 pub struct PlaceError(String);
 
 impl Place {
-    /// The engine, and where it is.
+    /// The engine's name and its address or partition; `None` for this process.
     #[must_use]
     pub fn engine(&self) -> Option<(&'static str, Option<&str>)> {
         match self {

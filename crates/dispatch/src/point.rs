@@ -1,4 +1,4 @@
-//! What an engine runs on the machine that it has chosen.
+//! Flags of `afar point`, which an engine runs on the machine that it has chosen.
 
 use std::path::PathBuf;
 

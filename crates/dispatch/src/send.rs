@@ -1,4 +1,4 @@
-//! The driver of an engine: a Python process that lives as long as we do.
+//! Runs the driver of an engine: a Python process that lives no longer than this one.
 
 use std::fs::{self, File};
 use std::io;
@@ -14,47 +14,47 @@ use sys::event::Signals;
 
 use crate::Place;
 
-/// The variable that names the Python that has the engines.
+/// The environment variable with the path of the Python to use.
 const VARIABLE: &str = "AFAR_PYTHON";
 const PYTHON: &str = "python3";
 const MODULE: &str = "afar._engines";
-/// How often the directory is looked at.
+/// How often runs in the directory are counted.
 const LOOK: Duration = Duration::from_millis(500);
-/// How long a driver may take to end what it has started.
+/// How long a driver may take to stop what it has started.
 const GRACE: Duration = Duration::from_secs(20);
-/// What the driver says of itself begins so.
+/// Begins the driver's own messages.
 const SAID: &str = "afar: ";
 
-/// Points that are to run somewhere else.
+/// The points of a sweep to be run by an engine.
 #[derive(Debug)]
 pub struct Points<'a> {
     /// The engine.
     pub place: &'a Place,
     /// The directory of the sweep, with its plan.
     pub directory: &'a Path,
-    /// How many there are, those that have run among them.
+    /// Number of points, with those that have run.
     pub count: usize,
-    /// Points at once, where the engine is our own.
+    /// Points at once, for an engine that the driver starts.
     pub jobs: Option<u32>,
-    /// Whether they are measured: one at a time on a machine, blocks in one piece.
+    /// Whether points are measured: one at a time on a machine, blocks unsplit.
     pub are_measured: bool,
 }
 
 /// Why points have not run.
 #[derive(Debug, thiserror::Error)]
 pub enum NotSent {
-    /// There is no Python to drive the engine.
+    /// Python cannot be started.
     #[error(
         "start {}: {source}; --on needs Python 3.9 with pip install afar, named with {VARIABLE}",
         program.display()
     )]
     NoPython {
-        /// What was to be started.
+        /// The path of Python.
         program: PathBuf,
-        /// Why it was not.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// Python does not know the package.
+    /// Python lacks the package afar.
     #[error(
         "{} has no package afar, which drives engines: pip install afar, or name another Python \
          with {VARIABLE}",
@@ -64,20 +64,20 @@ pub enum NotSent {
         /// The Python.
         program: PathBuf,
     },
-    /// The engine said why.
+    /// The driver ended with an error.
     #[error("{text}")]
     Engine {
         /// The exit status of the driver.
         status: Option<i32>,
-        /// What it said.
+        /// The driver's last message.
         text: String,
     },
-    /// What the driver says cannot be kept.
+    /// The log of the driver cannot be written.
     #[error("{}: {source}; check the path and the space left on its disk", path.display())]
     Log {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The kernel's error.
         source: io::Error,
     },
     /// The kernel refused.
@@ -96,14 +96,14 @@ impl Classed for NotSent {
     }
 }
 
-/// Has an engine run every point that is not there yet; whether all ran, and not the user or
-/// somebody else ended it.
+/// Has an engine run every point of the sweep that has not run. Returns whether all ran; false if
+/// the user or somebody else interrupted it.
 ///
 /// # Errors
-/// When the engine cannot, or gives a point up.
+/// When the engine fails, or gives a point up.
 ///
 /// # Panics
-/// If the place is this process.
+/// If the place is `Place::Local`.
 pub fn send(
     points: &Points<'_>,
     signals: &Signals,
@@ -138,6 +138,7 @@ pub fn send(
     }
 }
 
+// The command line of the driver.
 fn command(program: &Path, points: &Points<'_>) -> Command {
     let (engine, at) = points.place.engine().expect("another place than this process");
     let mut command = Command::new(program);
@@ -155,6 +156,7 @@ fn command(program: &Path, points: &Points<'_>) -> Command {
     command
 }
 
+// What an ended driver amounts to: whether all points ran, or an error from its log at `path`.
 fn ended(program: PathBuf, status: ExitStatus, path: &Path) -> Result<bool, NotSent> {
     const INTERRUPTED: i32 = 130;
     match status.code() {
@@ -174,7 +176,7 @@ fn ended(program: PathBuf, status: ExitStatus, path: &Path) -> Result<bool, NotS
     Err(NotSent::Engine { status: status.code(), text })
 }
 
-/// That of the variable, that of the installation to which this program belongs, or that of PATH.
+/// The Python named by the variable, else that beside this program, else that of PATH.
 fn python() -> PathBuf {
     if let Some(named) = std::env::var_os(VARIABLE) {
         return PathBuf::from(named);

@@ -1,36 +1,36 @@
-//! Words to commands.
+//! Parses the words of a request into a command.
 
 use crate::resp::{decimal, shown};
 
 /// Bytes of a key at most.
 pub(crate) const KEY_BYTES_MAX: usize = 64 << 10;
-/// Keys that one SCAN looks at, at most.
+/// The highest COUNT of a SCAN.
 const SCAN_MAX: usize = 65_536;
-/// As Redis has it.
+/// COUNT of a SCAN without one, as in Redis.
 const SCAN_DEFAULT: usize = 10;
 
-/// What is asked for.
+/// The kind of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
-    /// The value of a key.
+    /// Reads the value of a key.
     Get,
-    /// The values of several.
+    /// Reads the values of several keys.
     MGet,
-    /// Keys in their order.
+    /// Lists keys in their order.
     Scan,
-    /// A key gets a value.
+    /// Sets the value of a key.
     Set,
-    /// The value of a key grows, by a merge.
+    /// Appends to the value of a key, by a merge.
     Append,
-    /// Keys are taken away.
+    /// Deletes keys.
     Del,
-    /// Statistics.
+    /// Reports statistics.
     Info,
-    /// Whether the server is there.
+    /// Checks that the server answers.
     Ping,
 }
 
-/// A command that can be done.
+/// A valid command with its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Command {
     Get(Vec<u8>),
@@ -43,7 +43,7 @@ pub(crate) enum Command {
     Ping(Option<Vec<u8>>),
 }
 
-/// Words that are no command; the connection goes on.
+/// Why words are no command; the connection stays open.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refusal {
     #[error("unknown command '{0}'; this server has APPEND, DEL, GET, INFO, MGET, PING, SCAN, SET")]
@@ -61,7 +61,7 @@ pub(crate) enum Refusal {
 }
 
 impl Operation {
-    /// All of them.
+    /// All operations.
     pub const ALL: [Self; 8] = [
         Self::Get,
         Self::MGet,
@@ -73,7 +73,7 @@ impl Operation {
         Self::Ping,
     ];
 
-    /// Its name in small letters.
+    /// The operation's name in lower case.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -88,19 +88,22 @@ impl Operation {
         }
     }
 
-    /// Whether writers do it.
+    /// Returns whether a writer thread executes it.
     pub(crate) const fn writes(self) -> bool {
         matches!(self, Self::Set | Self::Append | Self::Del)
     }
 
+    // The operation's position in arrays of counters.
     pub(crate) const fn index(self) -> usize {
         self as usize
     }
 }
 
 impl Command {
+    /// Parses `words`: a name and its arguments.
+    ///
     /// # Errors
-    /// When the words are none of them.
+    /// When the words are no command.
     pub(crate) fn of(words: Vec<Vec<u8>>) -> Result<Self, Refusal> {
         let mut words = words.into_iter();
         let name = words.next().unwrap_or_default();
@@ -122,7 +125,7 @@ impl Command {
                 Ok(Self::MGet(words.map(key).collect::<Result<_, _>>()?))
             }
             Operation::Del if count > 0 => Ok(Self::Del(words.map(key).collect::<Result<_, _>>()?)),
-            // Sections are not told apart.
+            // Arguments (sections) are ignored.
             Operation::Info => Ok(Self::Info),
             Operation::Ping if count < 2 => Ok(Self::Ping(words.next())),
             _ => Err(arity()),
@@ -143,10 +146,12 @@ impl Command {
     }
 }
 
+// Checks the length of a key.
 fn key(word: Vec<u8>) -> Result<Vec<u8>, Refusal> {
     if word.len() > KEY_BYTES_MAX { Err(Refusal::Key(word.len())) } else { Ok(word) }
 }
 
+// Parses the arguments of SCAN: a cursor, and perhaps COUNT.
 fn scan(words: &[Vec<u8>]) -> Result<Command, Refusal> {
     let number = |word: &[u8]| decimal(word).ok_or_else(|| Refusal::Number(shown(word)));
     let cursor = number(&words[0])?;

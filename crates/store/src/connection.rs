@@ -1,4 +1,4 @@
-//! One connection: what has come of its requests, and what is to be written.
+//! One connection: its unparsed input, its unwritten answers and its scan.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
@@ -7,16 +7,16 @@ use std::os::fd::{AsFd, BorrowedFd};
 use crate::execute::Scan;
 use crate::resp::Parser;
 
-/// Memory for answers that is kept while there is none.
+/// Capacity of the answer buffer that stays allocated while it is empty.
 const KEPT_BYTES: usize = 64 << 10;
 
-/// What reading has come to.
+/// The result of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Came {
     Bytes,
-    /// Not now.
+    /// No bytes have arrived yet.
     Nothing,
-    /// Never again.
+    /// The peer has closed the connection, or it has failed.
     End,
 }
 
@@ -26,11 +26,11 @@ pub(crate) struct Connection {
     pub(crate) parser: Parser,
     out: Vec<u8>,
     written: usize,
-    /// A thread has its command.
+    /// Whether a thread executes its command.
     pub(crate) is_busy: bool,
-    /// It is ended once all is written.
+    /// Whether the connection closes once all answers are written.
     pub(crate) is_ending: bool,
-    /// Cursor of the last scan that goes on, and the key from which it does.
+    /// The cursor of the last unfinished scan, and the key where it continues.
     cursor: Option<(u64, Vec<u8>)>,
     cursors: u64,
 }
@@ -51,7 +51,7 @@ impl Connection {
         })
     }
 
-    /// Reads once, into `room` and from there to the parser.
+    /// Reads once into `room` and feeds the bytes to the parser.
     pub(crate) fn read(&mut self, room: &mut [u8]) -> Came {
         loop {
             return match self.stream.read(room) {
@@ -67,12 +67,12 @@ impl Connection {
         }
     }
 
-    /// What is to be written next.
+    /// The buffer of unwritten answers.
     pub(crate) const fn out(&mut self) -> &mut Vec<u8> {
         &mut self.out
     }
 
-    /// Takes an answer.
+    /// Appends an answer to the unwritten ones.
     pub(crate) fn answer(&mut self, bytes: Vec<u8>) {
         if self.out.is_empty() {
             self.out = bytes;
@@ -81,10 +81,10 @@ impl Connection {
         }
     }
 
-    /// Writes what the peer takes. Answers whether that was all.
+    /// Writes answers until the socket would block. Returns whether all are written.
     ///
     /// # Errors
-    /// When the peer is gone.
+    /// When the connection has failed.
     pub(crate) fn flush(&mut self) -> io::Result<bool> {
         while self.written < self.out.len() {
             match self.stream.write(&self.out[self.written..]) {
@@ -101,7 +101,7 @@ impl Connection {
         Ok(true)
     }
 
-    /// Where a scan with this cursor begins; nothing for a cursor that was not given last.
+    /// Where a scan with `cursor` begins; `None` if it is neither 0 nor the last cursor returned.
     pub(crate) fn scan(&self, cursor: u64) -> Option<Scan> {
         let from = match (&self.cursor, cursor) {
             (_, 0) => Vec::new(),
@@ -111,7 +111,7 @@ impl Connection {
         Some(Scan { from, next_cursor: self.cursors + 1 })
     }
 
-    /// A scan goes on from `next`, with the cursor it was told.
+    /// Records that the last scan continues at key `next`, under a new cursor.
     pub(crate) fn scanned(&mut self, next: Vec<u8>) {
         self.cursors += 1;
         self.cursor = Some((self.cursors, next));

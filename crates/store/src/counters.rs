@@ -1,4 +1,4 @@
-//! What a server has done: while it serves, and in the end.
+//! Counters of a server: live ones while it serves, and its outcome at the end.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,7 +7,7 @@ use measure::{Duration, Histogram};
 use crate::command::Operation;
 use crate::statistics::StoreCounters;
 
-/// What anybody may look at while a server serves.
+/// Live counters, which any thread may read while a server serves.
 #[derive(Debug, Default)]
 pub struct Counters {
     done: [AtomicU64; 8],
@@ -15,36 +15,36 @@ pub struct Counters {
     connections: AtomicU64,
 }
 
-/// What became of one operation.
+/// Latencies and errors of one operation.
 #[derive(Debug, Clone, Default)]
 pub struct OperationTally {
-    /// From when a command had arrived until a thread had it.
+    /// Time from a command's arrival until a thread began it.
     pub waited: Histogram,
-    /// From then until its answer was there: the processor time that was asked for, and RocksDB.
+    /// Time from then until its answer was ready: the configured processor time, and RocksDB.
     pub served: Histogram,
-    /// Commands that RocksDB has not done.
+    /// Commands that failed.
     pub error_count: u64,
 }
 
-/// What a server has done in all.
+/// All that a server has done.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     pub(crate) operations: [OperationTally; 8],
     /// How long it served.
     pub elapsed: Duration,
-    /// Connections that were taken.
+    /// Connections that were accepted.
     pub connection_count: u64,
-    /// Connections that were not, because there were too many.
+    /// Connections that were closed at once, because there were too many.
     pub turned_away_count: u64,
-    /// Requests that are no command of this server.
+    /// Requests that were no command of this server, or named an invalid cursor.
     pub refused_count: u64,
-    /// Connections that were ended for what they sent, or sent too much of.
+    /// Connections that were closed because they violated the protocol or a limit.
     pub violation_count: u64,
-    /// What the first of them sent.
+    /// The first violation.
     pub first_violation: Option<String>,
-    /// What RocksDB says first of what it has not done.
+    /// The first error of a command that failed.
     pub first_error: Option<String>,
-    /// What RocksDB has counted.
+    /// RocksDB's own counters.
     pub store: StoreCounters,
 }
 
@@ -55,24 +55,26 @@ impl Counters {
         self.done.iter().map(|count| count.load(Ordering::Relaxed)).sum()
     }
 
-    /// Commands of one operation that were done, and that RocksDB has not done.
+    /// How many commands of `operation` succeeded, and how many failed.
     #[must_use]
     pub fn of(&self, operation: Operation) -> (u64, u64) {
         let at = operation.index();
         (self.done[at].load(Ordering::Relaxed), self.failed[at].load(Ordering::Relaxed))
     }
 
-    /// Connections taken until now.
+    /// Connections accepted until now.
     #[must_use]
     pub fn connections(&self) -> u64 {
         self.connections.load(Ordering::Relaxed)
     }
 
+    // Counts a command as done or as failed.
     pub(crate) fn count(&self, operation: Operation, is_done: bool) {
         let counts = if is_done { &self.done } else { &self.failed };
         counts[operation.index()].fetch_add(1, Ordering::Relaxed);
     }
 
+    // Counts a connection.
     pub(crate) fn connected(&self) {
         self.connections.fetch_add(1, Ordering::Relaxed);
     }
@@ -101,18 +103,19 @@ impl Outcome {
         }
     }
 
-    /// Of one operation.
+    /// The tally of `operation`.
     #[must_use]
     pub const fn of(&self, operation: Operation) -> &OperationTally {
         &self.operations[operation.index()]
     }
 
-    /// Commands that were done.
+    /// How many commands succeeded.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.operations.iter().map(|operation| operation.served.count()).sum()
     }
 
+    // Adds the tallies of one thread.
     pub(crate) fn merge(&mut self, other: &Work) {
         for (mine, theirs) in self.operations.iter_mut().zip(&other.operations) {
             if let Some(theirs) = theirs {
@@ -125,7 +128,7 @@ impl Outcome {
     }
 }
 
-/// What one thread has done. A histogram is large, and most threads do two operations.
+/// The tallies of one thread, boxed: a histogram is large, and most threads do two operations.
 #[derive(Debug, Default)]
 pub(crate) struct Work {
     operations: [Option<Box<OperationTally>>; 8],
@@ -133,7 +136,7 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// A command was done, or RocksDB says why not.
+    /// Records a command that succeeded with its waiting and serving time, or that failed.
     pub(crate) fn count(
         &mut self,
         operation: Operation,

@@ -1,4 +1,4 @@
-//! Commands done by a store, and their answers as bytes.
+//! Executes commands on a store and encodes their answers.
 
 use sys::rocks::{Store, StoreError};
 
@@ -10,23 +10,23 @@ use crate::statistics::StoreCounters;
 /// Bytes of an answer at most.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 
-/// Where the keys of a scan begin, and the number by which it goes on if it does.
+/// The key where a scan begins, and the cursor under which it can continue.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Scan {
     pub(crate) from: Vec<u8>,
     pub(crate) next_cursor: u64,
 }
 
-/// An answer, and where a scan goes on.
+/// An answer, and the key where a scan continues.
 #[derive(Debug, Default)]
 pub(crate) struct Done {
     pub(crate) bytes: Vec<u8>,
     pub(crate) scan_next: Option<Vec<u8>>,
-    /// Why it was not done; the answer says it, too.
+    /// Why the command failed; the answer contains it, too.
     pub(crate) error: Option<String>,
 }
 
-/// Why a store has not done a command.
+/// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     #[error(transparent)]
@@ -35,7 +35,7 @@ enum Failure {
     Length,
 }
 
-/// Does it.
+/// Executes `command` on `store`. A failure becomes an error answer.
 pub(crate) fn execute(store: &Store, counters: &Counters, command: &Command, scan: &Scan) -> Done {
     let mut done = Done::default();
     let result = match command {
@@ -51,6 +51,7 @@ pub(crate) fn execute(store: &Store, counters: &Counters, command: &Command, sca
     done
 }
 
+// Executes any command but SCAN and appends its answer to `out`.
 fn attempt(
     store: &Store,
     counters: &Counters,
@@ -92,6 +93,7 @@ fn attempt(
     Ok(())
 }
 
+// Appends the value of `key`, or nil, to an answer.
 fn value(store: &Store, key: &[u8], out: &mut Vec<u8>) -> Result<(), Failure> {
     let value = store.get(key)?;
     let length = value.as_ref().map_or(0, |value| value.len());
@@ -102,6 +104,7 @@ fn value(store: &Store, key: &[u8], out: &mut Vec<u8>) -> Result<(), Failure> {
     Ok(())
 }
 
+// Executes a SCAN of up to `count` keys.
 fn scanned(store: &Store, scan: &Scan, count: usize, done: &mut Done) -> Result<(), Failure> {
     let (keys, next) = store.keys(&scan.from, count)?;
     if keys.iter().map(Vec::len).sum::<usize>() > ANSWER_BYTES_MAX {
@@ -116,7 +119,7 @@ fn scanned(store: &Store, scan: &Scan, count: usize, done: &mut Done) -> Result<
     Ok(())
 }
 
-// In the form of Redis, whose clients look for `name:value`.
+// The answer to INFO, in the form of Redis, whose clients look for `name:value`.
 fn info(store: &Store, counters: &Counters) -> String {
     let mut text = format!(
         "# Server\r\nserver:afar kv serve {}\r\n\r\n# Stats\r\n\

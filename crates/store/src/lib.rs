@@ -1,4 +1,4 @@
-//! A key-value server for experiments: a store of RocksDB behind the protocol of Redis (RESP 2).
+//! A key-value server for experiments: a RocksDB store behind the protocol of Redis (RESP 2).
 //!
 //! ```text
 //! socket ─► Parser ─► words ─► Command ─► Pool of readers | of writers ─► sys::rocks::Store
@@ -6,17 +6,17 @@
 //!   └──────────────── answer ◄── Waker ◄── Answer { bytes } ◄────────────────┘
 //! ```
 //!
-//! One thread owns all connections; readers and writers are threads that own nothing but what they
-//! count. They are as many as SSDB's were in the experiments that this repeats (Klimovic et al.,
+//! One thread owns all connections; readers and writers are threads that own only their tallies.
+//! They are as many as SSDB's were in the experiments that this repeats (Klimovic et al.,
 //! `EuroSys` 2016, §4.1).
 //!
 //! Invariants:
-//! 1. `resp` and `command` are bytes to commands and back: no socket, no clock. What a peer sends
-//!    can end its connection, never the process.
-//! 2. A connection has one command at work: its commands are done in the order it sent them, and
-//!    each is answered once.
-//! 3. A command is answered after RocksDB has said that it is done, and as RocksDB said it.
-//! 4. A connection is not read while it has something to be written, or a command at work.
+//! 1. `resp` and `command` turn bytes into commands and back, without a socket or a clock. What a
+//!    peer sends can end its connection, never the process.
+//! 2. A connection has at most one command in execution: its commands are executed in the order it
+//!    sent them, and each is answered once.
+//! 3. A command is answered after RocksDB has completed it, with RocksDB's result.
+//! 4. A connection is not read while it has unwritten answers or a command in execution.
 
 mod command;
 mod connection;

@@ -1,4 +1,4 @@
-//! Threads that do commands, and which of them have none.
+//! Pools of threads that execute commands.
 
 use std::collections::VecDeque;
 use std::io;
@@ -15,17 +15,17 @@ use crate::command::Command;
 use crate::counters::{Counters, Work};
 use crate::execute::{Done, Scan, execute};
 
-/// A command of a connection.
+/// A command of a connection, to be executed.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) connection: u64,
     pub(crate) command: Command,
     pub(crate) scan: Scan,
-    /// When it had arrived, by the monotonic clock.
+    /// When the command had arrived, by the monotonic clock.
     pub(crate) arrived_ns: u64,
 }
 
-/// What came of it.
+/// A thread's report to the owner of the connections.
 #[derive(Debug)]
 pub(crate) enum Answer {
     Done {
@@ -33,18 +33,18 @@ pub(crate) enum Answer {
         connection: u64,
         done: Done,
     },
-    /// A thread has panicked; nothing is answered any more.
+    /// A thread has panicked; the server ends.
     Lost,
 }
 
-/// Which thread of which pool.
+/// A thread of one of the pools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Worker {
     pub(crate) writes: bool,
     index: usize,
 }
 
-/// What every thread has.
+/// What all threads share.
 #[derive(Debug, Clone)]
 pub(crate) struct Bench {
     pub(crate) store: Arc<Store>,
@@ -55,8 +55,8 @@ pub(crate) struct Bench {
     pub(crate) waker: Waker,
 }
 
-/// Readers, or writers. The thread that was busy last gets the next job: its processor has not
-/// forgotten it.
+/// The readers or the writers. The thread that became idle last gets the next job, since its
+/// processor's caches are still warm.
 #[derive(Debug)]
 pub(crate) struct Pool {
     threads: Vec<(Sender<Job>, JoinHandle<Work>)>,
@@ -68,7 +68,7 @@ impl Pool {
     /// Starts `count` threads.
     ///
     /// # Errors
-    /// When the kernel has no more of them.
+    /// When the kernel cannot start a thread.
     pub(crate) fn start(count: usize, writes: bool, bench: &Bench) -> io::Result<Self> {
         let name = if writes { "kv-writer" } else { "kv-reader" };
         let mut threads = Vec::new();
@@ -81,16 +81,16 @@ impl Pool {
         Ok(Self { threads, idle: (0..count).rev().collect(), waiting: VecDeque::new() })
     }
 
-    /// Has it done as soon as a thread is free.
+    /// Passes `job` to an idle thread, or queues it.
     pub(crate) fn give(&mut self, job: Job) {
         match self.idle.pop() {
-            // It fails for a thread that is lost only, which has said so.
+            // Sending fails only if the thread has panicked, which `Guard` reports.
             Some(index) => drop(self.threads[index].0.send(job)),
             None => self.waiting.push_back(job),
         }
     }
 
-    /// A thread has answered, and gets the job that has waited longest.
+    /// Marks `worker` as idle and starts the job that has waited longest.
     pub(crate) fn is_free(&mut self, worker: Worker) {
         self.idle.push(worker.index);
         if let Some(job) = self.waiting.pop_front() {
@@ -98,7 +98,7 @@ impl Pool {
         }
     }
 
-    /// Ends the threads, which have no job; what they have done.
+    /// Ends the threads, which must be idle. Returns their tallies.
     pub(crate) fn end(self) -> Vec<Work> {
         let (jobs, threads): (Vec<_>, Vec<_>) = self.threads.into_iter().unzip();
         drop(jobs);
@@ -110,7 +110,7 @@ impl Pool {
     }
 }
 
-/// Says that its thread is lost, if it is.
+/// Reports on drop if its thread panics.
 struct Guard<'a>(&'a Bench);
 
 impl Drop for Guard<'_> {
@@ -122,6 +122,7 @@ impl Drop for Guard<'_> {
     }
 }
 
+// Executes jobs until the pool ends. Returns the thread's tallies.
 fn serve(bench: &Bench, worker: Worker, jobs: &Receiver<Job>) -> Work {
     let _guard = Guard(bench);
     let mut all = Work::default();
@@ -141,7 +142,8 @@ fn serve(bench: &Bench, worker: Worker, jobs: &Receiver<Job>) -> Work {
     all
 }
 
-/// Uses so much processor time: of this thread, so that waiting for a processor does not count.
+/// Spins until this thread has used `work` of processor time; waiting for a processor is not
+/// counted.
 fn spend(work: Duration) {
     if work.is_zero() {
         return;

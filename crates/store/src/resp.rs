@@ -1,6 +1,6 @@
-//! Requests of RESP 2: an array of bulk strings each; and what is answered.
+//! Decodes requests of RESP 2, each an array of bulk strings, and encodes answers.
 //!
-//! `load` has the other end. The two share no code, since each tries what the other says.
+//! `load` has the client's side. The two share no code, since each tests the other.
 
 /// Words of a request at most: an MGET of 65,536 keys.
 pub(crate) const WORDS_MAX: usize = 65_537;
@@ -8,12 +8,12 @@ pub(crate) const WORDS_MAX: usize = 65_537;
 pub(crate) const WORD_BYTES_MAX: usize = 16 << 20;
 /// Bytes of all words of a request at most.
 pub(crate) const REQUEST_BYTES_MAX: usize = 32 << 20;
-/// A line says a number of words or bytes.
+/// Bytes of a line at most; a line holds a number of words or bytes.
 const LINE_MAX: usize = 32;
-/// What is kept of memory for requests while there is none.
+/// Capacity of the input buffer that stays allocated while it is empty.
 const KEPT_BYTES: usize = 64 << 10;
 
-/// The peer said what is not in the protocol, or too much; what follows cannot be understood.
+/// The peer violated the protocol or a limit; what follows cannot be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Violation {
     #[error("expected '{wanted}' and a number, got '{found}'")]
@@ -28,22 +28,22 @@ pub(crate) enum Violation {
     End(usize),
 }
 
-/// Bytes to requests, however they arrive.
+/// Decodes requests from bytes that arrive in pieces.
 #[derive(Debug, Default)]
 pub(crate) struct Parser {
     input: Vec<u8>,
-    /// What is before is used.
+    /// Bytes of `input` that are decoded.
     at: usize,
-    /// Words to come of the request that is arriving.
+    /// Words of the current request that are still to arrive.
     to_come: usize,
-    /// Bytes of the word that is arriving.
+    /// Length of the current word, once known.
     length: Option<usize>,
     words: Vec<Vec<u8>>,
     bytes: usize,
 }
 
 impl Parser {
-    /// Takes what has been read.
+    /// Appends `bytes` that were read to the input.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
         if self.at == self.input.len() {
             self.input.clear();
@@ -55,14 +55,14 @@ impl Parser {
         self.input.extend_from_slice(bytes);
     }
 
-    /// The next request that has arrived completely.
+    /// The words of the next request; `None` until it has arrived completely.
     ///
     /// # Errors
-    /// Once, and then it is of no use any more.
+    /// When the peer violates the protocol; the parser cannot be used after that.
     pub(crate) fn next(&mut self) -> Result<Option<Vec<Vec<u8>>>, Violation> {
         loop {
             if self.to_come == 0 {
-                // An array of nothing asks for nothing.
+                // An empty array is skipped.
                 match self.number(b'*')? {
                     None => return Ok(None),
                     Some(count) if count > WORDS_MAX => return Err(Violation::Words(count)),
@@ -80,7 +80,7 @@ impl Parser {
         }
     }
 
-    // Takes a word, if it is there.
+    // Decodes one word. Returns whether it has arrived completely.
     fn word(&mut self) -> Result<bool, Violation> {
         let length = match self.length {
             Some(length) => length,
@@ -111,7 +111,7 @@ impl Parser {
         Ok(true)
     }
 
-    // A line of `kind` and a number.
+    // Decodes a line of `kind` and a number; `None` until it has arrived completely.
     fn number(&mut self, kind: u8) -> Result<Option<usize>, Violation> {
         let rest = &self.input[self.at..];
         let window = &rest[..rest.len().min(LINE_MAX)];
@@ -130,19 +130,19 @@ impl Parser {
     }
 }
 
-/// A decimal number and nothing else.
+/// Parses a text of decimal digits only; `None` for any other text.
 pub(crate) fn decimal<T: std::str::FromStr>(text: &[u8]) -> Option<T> {
     let is_number = !text.is_empty() && text.iter().all(u8::is_ascii_digit);
     if is_number { str::from_utf8(text).ok()?.parse().ok() } else { None }
 }
 
-/// What a peer has sent, so that it can stand in a line.
+/// The first 40 bytes of a peer's input, escaped for an error message.
 pub(crate) fn shown(bytes: &[u8]) -> String {
     const LENGTH: usize = 40;
     bytes[..bytes.len().min(LENGTH)].escape_ascii().to_string()
 }
 
-/// Appends `+text`.
+/// Appends the simple string `text`.
 pub(crate) fn simple(out: &mut Vec<u8>, text: &str) {
     line(out, b'+', text);
 }
@@ -152,17 +152,17 @@ pub(crate) fn error(out: &mut Vec<u8>, text: &str) {
     line(out, b'-', &format!("ERR {}", text.replace(['\r', '\n'], " ")));
 }
 
-/// Appends a number.
+/// Appends an integer.
 pub(crate) fn integer(out: &mut Vec<u8>, number: usize) {
     line(out, b':', &number.to_string());
 }
 
-/// Appends the beginning of an array of `count` values.
+/// Appends the header of an array of `count` values.
 pub(crate) fn array(out: &mut Vec<u8>, count: usize) {
     line(out, b'*', &count.to_string());
 }
 
-/// Appends a value, or that there is none.
+/// Appends a bulk string, or nil for `None`.
 pub(crate) fn bulk(out: &mut Vec<u8>, value: Option<&[u8]>) {
     let Some(value) = value else {
         return out.extend_from_slice(b"$-1\r\n");
@@ -172,6 +172,7 @@ pub(crate) fn bulk(out: &mut Vec<u8>, value: Option<&[u8]>) {
     out.extend_from_slice(b"\r\n");
 }
 
+// Appends a line of `kind` and `text`.
 fn line(out: &mut Vec<u8>, kind: u8, text: &str) {
     out.push(kind);
     out.extend_from_slice(text.as_bytes());

@@ -1,4 +1,4 @@
-//! The thread that owns the connections: one owner, one loop.
+//! The server's thread, which owns all connections and runs one event loop.
 //!
 //! ```text
 //! wait ─► connection | bytes | room | answers ─► advance: flush, next command ─► pool
@@ -26,19 +26,20 @@ use crate::pool::{Answer, Bench, Job, Pool};
 use crate::resp;
 use crate::statistics::StoreCounters;
 
-/// Connections at most; the next is told so and closed.
+/// Connections at most; the next gets an error and is closed.
 const CONNECTIONS_MAX: usize = 10_000;
-/// Commands of one connection that are looked at before it is another's turn.
+/// Steps of one connection before it is another's turn.
 const TURN: usize = 64;
 const READ_BYTES: usize = 64 << 10;
+// Tokens of `Poll`: the listener, the waker of the pools, and the first connection.
 const LISTENER: u64 = 0;
 const MAIL: u64 = 1;
 const FIRST: u64 = 2;
 
-/// What a server is to be.
+/// The configuration of a server.
 #[derive(Debug, Clone)]
 pub struct ServerConfig {
-    /// Its store.
+    /// Settings of the store.
     pub store: Settings,
     /// Threads that read, at least 1.
     pub readers: usize,
@@ -48,16 +49,16 @@ pub struct ServerConfig {
     pub work: Duration,
 }
 
-/// Why there is no server, or none any more.
+/// Why a server did not start or has ended.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
     /// The store cannot be opened.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The kernel refused something.
+    /// The kernel refused a request.
     #[error(transparent)]
     System(#[from] sys::Error),
-    /// The kernel has no thread, or the listening socket cannot be used.
+    /// The kernel cannot start a thread, or the listening socket cannot be used.
     #[error("start the server: {0}")]
     Start(#[from] io::Error),
     /// A thread has panicked.
@@ -65,7 +66,7 @@ pub enum ServerError {
     Lost,
 }
 
-/// A server that serves. [`Server::stop`] ends it; dropped, it goes on until the process ends.
+/// A running server. [`Server::stop`] ends it; dropped, it runs until the process ends.
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
@@ -78,10 +79,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Opens the store and serves it to whom `listener` lets in.
+    /// Opens the store and serves it to connections that `listener` accepts.
     ///
     /// # Errors
-    /// When there is no library or no store, or the kernel has no more threads.
+    /// When the RocksDB library or the store cannot be opened, or the kernel cannot start a thread.
     pub fn start(config: &ServerConfig, listener: TcpListener) -> Result<Self, ServerError> {
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
@@ -112,35 +113,35 @@ impl Server {
         Ok(Self { address, library, thread, stop, mail, ended, counters })
     }
 
-    /// Where it listens.
+    /// The address on which the server listens.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The library that keeps the store.
+    /// The name of the RocksDB library.
     #[must_use]
     pub const fn library(&self) -> &'static str {
         self.library
     }
 
-    /// What it has done until now.
+    /// The server's live counters.
     #[must_use]
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// Used when it has ended by itself, because something was lost.
+    /// The waker that fires when the server's thread has ended, also by itself after an error.
     #[must_use]
     pub const fn ended(&self) -> &Waker {
         &self.ended
     }
 
-    /// Ends it: commands at work are done and answered, nothing is read any more, the store is
-    /// closed.
+    /// Stops the server: it completes and answers commands in execution, reads no more, and closes
+    /// the store.
     ///
     /// # Errors
-    /// When it had ended by itself.
+    /// When the server had ended by itself.
     pub fn stop(self) -> Result<Outcome, ServerError> {
         self.stop.store(true, Ordering::Relaxed);
         self.mail.wake();
@@ -148,7 +149,7 @@ impl Server {
     }
 }
 
-/// All that is the loop's.
+/// The state of the event loop.
 struct Owner {
     readers: Pool,
     writers: Pool,
@@ -156,12 +157,12 @@ struct Owner {
     listener: TcpListener,
     is_listening: bool,
     connections: BTreeMap<u64, Connection>,
-    /// The number of the next connection; none is used twice.
+    /// The number of the next connection; numbers are not reused.
     next: u64,
-    /// Connections whose turn was over before their requests were.
+    /// Connections whose turn ended before their requests did.
     again: VecDeque<u64>,
     room: Vec<u8>,
-    /// Jobs that threads have or will have.
+    /// Jobs in execution or queued.
     at_work: usize,
     own: Work,
     outcome: Outcome,
@@ -171,7 +172,7 @@ struct Owner {
 }
 
 impl Owner {
-    // In its thread, where its descriptors to wait for stay.
+    // Called in the server's thread, where the poll set stays.
     fn new(
         (readers, writers): (Pool, Pool),
         listener: TcpListener,
@@ -201,6 +202,7 @@ impl Owner {
         })
     }
 
+    // Runs the event loop until `stop` is set.
     fn run(mut self) -> Result<Outcome, ServerError> {
         let began_ns = monotonic_ns();
         let mut ready = Vec::new();
@@ -223,7 +225,7 @@ impl Owner {
         self.finish(began_ns)
     }
 
-    // Every command that was begun is answered, to whom still reads.
+    // Answers every command in execution, ends the threads and sums up the outcome.
     fn finish(mut self, began_ns: u64) -> Result<Outcome, ServerError> {
         self.poll.remove(&self.listener);
         while self.at_work > 0 {
@@ -243,6 +245,7 @@ impl Owner {
         Ok(outcome)
     }
 
+    // Accepts all connections that are waiting.
     fn accept(&mut self) {
         loop {
             match self.listener.accept() {
@@ -253,7 +256,7 @@ impl Owner {
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                // Out of descriptors, most likely: until a connection ends.
+                // Most likely no descriptors are left: stop listening until a connection closes.
                 Err(_) => {
                     if !self.connections.is_empty() {
                         self.poll.remove(&self.listener);
@@ -265,6 +268,7 @@ impl Owner {
         }
     }
 
+    // Registers a new connection.
     fn admit(&mut self, stream: TcpStream) {
         let Ok(connection) = Connection::new(stream) else { return };
         let number = self.next;
@@ -277,6 +281,7 @@ impl Owner {
         self.advance(number);
     }
 
+    // Takes all answers that the threads have sent.
     fn take_answers(&mut self) -> Result<(), ServerError> {
         self.bench.waker.acknowledge();
         while let Ok(answer) = self.arrived.try_recv() {
@@ -285,6 +290,7 @@ impl Owner {
         Ok(())
     }
 
+    // Frees the answer's thread and writes the answer to its connection.
     fn take(&mut self, answer: Answer) -> Result<(), ServerError> {
         let Answer::Done { worker, connection: number, done } = answer else {
             return Err(ServerError::Lost);
@@ -292,7 +298,7 @@ impl Owner {
         self.at_work -= 1;
         let pool = if worker.writes { &mut self.writers } else { &mut self.readers };
         pool.is_free(worker);
-        // Its connection may be gone.
+        // The connection may have closed.
         if let Some(connection) = self.connections.get_mut(&number) {
             connection.is_busy = false;
             connection.answer(done.bytes);
@@ -304,7 +310,8 @@ impl Owner {
         Ok(())
     }
 
-    /// Writes what there is and begins what comes next, as far as both go.
+    /// Writes a connection's answers, then reads and begins its next command, until either would
+    /// block.
     fn advance(&mut self, number: u64) {
         for _ in 0..TURN {
             let Some(connection) = self.connections.get_mut(&number) else { return };
@@ -315,7 +322,7 @@ impl Owner {
                 Ok(true) if connection.is_busy => return,
                 Ok(true) => {}
             }
-            // While it stops, nothing is begun.
+            // A stopping server begins no command.
             if self.stop.load(Ordering::Relaxed) {
                 return;
             }
@@ -338,6 +345,7 @@ impl Owner {
         self.again.push_back(number);
     }
 
+    // Passes the command of `words` to a pool, or answers it at once: PING and errors.
     fn begin(&mut self, number: u64, words: Vec<Vec<u8>>) {
         let Some(connection) = self.connections.get_mut(&number) else { return };
         let arrived_ns = monotonic_ns();
@@ -373,6 +381,7 @@ impl Owner {
         pool.give(Job { connection: number, command, scan, arrived_ns });
     }
 
+    // Closes a connection, and listens again if that had stopped.
     fn close(&mut self, number: u64) {
         self.connections.remove(&number);
         if !self.is_listening && self.poll.add(&self.listener, LISTENER).is_ok() {
@@ -381,9 +390,10 @@ impl Owner {
     }
 }
 
+// Answers that there are too many connections, and closes `stream`.
 fn turn_away(mut stream: TcpStream) {
     let mut out = Vec::new();
     resp::error(&mut out, &format!("this server has {CONNECTIONS_MAX} connections, and no more"));
-    // What does not fit into its buffer at once is not worth a wait.
+    // Nonblocking: what does not fit into the socket's buffer is dropped.
     let _told = stream.set_nonblocking(true).and_then(|()| io::Write::write(&mut stream, &out));
 }

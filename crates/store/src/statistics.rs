@@ -1,28 +1,28 @@
 //! The counters of RocksDB that a summary reports.
 
-/// Since the store was opened.
+/// RocksDB's counters since the store was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StoreCounters {
-    /// Blocks found in the cache.
+    /// Blocks found in the block cache.
     pub block_cache_hit_count: u64,
-    /// Blocks that had to be read.
+    /// Blocks that were not in the block cache.
     pub block_cache_miss_count: u64,
-    /// Bytes that flushes of memory to tables have written.
+    /// Bytes that flushes of memtables have written.
     pub flush_write_bytes: u64,
     /// Bytes that compactions have read.
     pub compaction_read_bytes: u64,
     /// Bytes that compactions have written.
     pub compaction_write_bytes: u64,
-    /// Bytes of the log.
+    /// Bytes written to the write-ahead log.
     pub log_bytes: u64,
     /// Times the log was synced to the medium.
     pub log_sync_count: u64,
-    /// Nanoseconds in which RocksDB held writers up, for flushes or compactions to catch up.
+    /// Nanoseconds that RocksDB stalled writers for flushes or compactions to catch up.
     pub stall_ns: u64,
 }
 
 impl StoreCounters {
-    /// Reads RocksDB's text of statistics; what is not there is 0.
+    /// Parses RocksDB's text of statistics; missing counters are 0.
     pub(crate) fn of(text: &str) -> Self {
         let mut found = Self::default();
         for line in text.lines() {

@@ -1,5 +1,5 @@
-//! Fields of structures, each a place with a type: stated once, for whoever writes a structure and
-//! for whoever reads it.
+//! Fields of structures, each an offset with a type: defined once, for the code that writes a
+//! structure and for the code that reads it.
 //!
 //! ```
 //! use wire::{Be, Bits, Text};
@@ -14,24 +14,24 @@
 //! assert_eq!((KIND.get(&data), LENGTH.get(&data)), (5, 8));
 //! ```
 //!
-//! Each panics when the bytes it is asked of end before it does.
+//! Each panics when the bytes end before the field does.
 
 use std::marker::PhantomData;
 
-/// Where a field is, for whoever says which one is wrong.
+/// The position of a field, for errors that report which field is invalid.
 pub trait Place: Copy {
-    /// The byte where it begins.
+    /// The offset of the field's first byte.
     fn byte(self) -> u16;
 
-    /// Its highest bit, if it is not whole bytes.
+    /// The field's highest bit; `None` for a field of whole bytes.
     fn bit(self) -> Option<u8>;
 }
 
-/// A number, little-endian.
+/// A little-endian number at a byte offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Le<T>(u16, PhantomData<T>);
 
-/// A number, big-endian.
+/// A big-endian number at a byte offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Be<T>(u16, PhantomData<T>);
 
@@ -58,29 +58,29 @@ pub struct Bit {
     number: u8,
 }
 
-/// Bytes as they are.
+/// `N` uninterpreted bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bytes<const N: usize>(u16);
 
-/// A text, filled up to its end.
+/// A text of `N` bytes, padded at its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Text<const N: usize> {
     at: u16,
     filler: u8,
 }
 
-/// Numbers of one order of bytes.
+/// Implements the fields of one byte order.
 macro_rules! numbers {
     ($order:ident: $from:ident, $to:ident; $($number:ty = $bytes:literal),*) => {
         impl<T> $order<T> {
-            /// The number that begins with this byte.
+            /// The number whose first byte is at offset `byte`.
             #[inline]
             #[must_use]
             pub const fn at(byte: u16) -> Self {
                 Self(byte, PhantomData)
             }
 
-            /// The same field of a structure that begins so many bytes later.
+            /// The same field in a structure that begins `bytes` bytes later.
             #[inline]
             #[must_use]
             pub const fn later(self, bytes: u16) -> Self {
@@ -102,20 +102,20 @@ macro_rules! numbers {
 
         $(
             impl $order<$number> {
-                /// What is there.
+                /// Reads the number from `bytes`.
                 #[inline]
                 #[must_use]
                 pub fn get(self, bytes: &[u8]) -> $number {
                     <$number>::$from(array(bytes, self.0))
                 }
 
-                /// Puts a number there.
+                /// Writes `value` into `bytes`.
                 #[inline]
                 pub fn put(self, bytes: &mut [u8], value: $number) {
                     put(bytes, self.0, &value.$to());
                 }
 
-                /// This one of a list of such numbers that begins here.
+                /// The `index`-th number of an array that begins with this field.
                 #[inline]
                 #[must_use]
                 pub const fn nth(self, index: u16) -> Self {
@@ -129,6 +129,7 @@ macro_rules! numbers {
 numbers!(Le: from_le_bytes, to_le_bytes; u16 = 2, u32 = 4, u64 = 8, u128 = 16);
 numbers!(Be: from_be_bytes, to_be_bytes; u16 = 2, u32 = 4, u64 = 8);
 
+// Copies `N` bytes from offset `at`.
 #[inline]
 fn array<const N: usize>(bytes: &[u8], at: u16) -> [u8; N] {
     let at = usize::from(at);
@@ -137,6 +138,7 @@ fn array<const N: usize>(bytes: &[u8], at: u16) -> [u8; N] {
     field
 }
 
+// Copies `field` to offset `at`.
 #[inline]
 fn put(bytes: &mut [u8], at: u16, field: &[u8]) {
     let at = usize::from(at);
@@ -144,14 +146,14 @@ fn put(bytes: &mut [u8], at: u16, field: &[u8]) {
 }
 
 impl Be24 {
-    /// The number that begins with this byte.
+    /// The number whose first byte is at offset `byte`.
     #[inline]
     #[must_use]
     pub const fn at(byte: u16) -> Self {
         Self(byte)
     }
 
-    /// What is there.
+    /// Reads the number from `bytes`.
     #[inline]
     #[must_use]
     pub fn get(self, bytes: &[u8]) -> u32 {
@@ -159,7 +161,7 @@ impl Be24 {
         u32::from_be_bytes([0, high, middle, low])
     }
 
-    /// Puts the lower 24 bits of a number there.
+    /// Writes the lower 24 bits of `value` into `bytes`.
     #[inline]
     pub fn put(self, bytes: &mut [u8], value: u32) {
         put(bytes, self.0, &value.to_be_bytes()[1..]);
@@ -167,27 +169,27 @@ impl Be24 {
 }
 
 impl Byte {
-    /// This byte.
+    /// The byte at offset `byte`.
     #[inline]
     #[must_use]
     pub const fn at(byte: u16) -> Self {
         Self(byte)
     }
 
-    /// What is there.
+    /// Reads the value from `bytes`.
     #[inline]
     #[must_use]
     pub const fn get(self, bytes: &[u8]) -> u8 {
         bytes[self.0 as usize]
     }
 
-    /// Puts a number there.
+    /// Writes `value` into `bytes`.
     #[inline]
     pub const fn put(self, bytes: &mut [u8], value: u8) {
         bytes[self.0 as usize] = value;
     }
 
-    /// The same field of a structure that begins so many bytes later.
+    /// The same field in a structure that begins `bytes` bytes later.
     #[inline]
     #[must_use]
     pub const fn later(self, bytes: u16) -> Self {
@@ -196,10 +198,11 @@ impl Byte {
 }
 
 impl Bits {
-    /// Bits `high` to `low` of a byte, as standards write them: 7 is the highest.
+    /// Bits `high` to `low` of the byte at offset `byte`, as standards write them: 7 is the
+    /// highest.
     ///
     /// # Panics
-    /// When there are no such bits.
+    /// When `low` exceeds `high`, or `high` exceeds 7.
     #[inline]
     #[must_use]
     pub const fn at(byte: u16, high: u8, low: u8) -> Self {
@@ -207,18 +210,19 @@ impl Bits {
         Self { at: byte, high, low }
     }
 
+    // The bits of the field within its byte, set.
     const fn mask(self) -> u8 {
         (0xff >> (7 - self.high)) & (0xff << self.low)
     }
 
-    /// What is there.
+    /// Reads the value from `bytes`.
     #[inline]
     #[must_use]
     pub const fn get(self, bytes: &[u8]) -> u8 {
         (bytes[self.at as usize] & self.mask()) >> self.low
     }
 
-    /// Puts as many of the lowest bits of a number there as there is room for.
+    /// Writes the lowest bits of `value` into the field and leaves the byte's other bits.
     #[inline]
     pub const fn put(self, bytes: &mut [u8], value: u8) {
         let byte = &mut bytes[self.at as usize];
@@ -227,10 +231,10 @@ impl Bits {
 }
 
 impl Bit {
-    /// A bit of a byte: 7 is the highest.
+    /// Bit `number` of the byte at offset `byte`: 7 is the highest.
     ///
     /// # Panics
-    /// When there is no such bit.
+    /// When `number` exceeds 7.
     #[inline]
     #[must_use]
     pub const fn at(byte: u16, number: u8) -> Self {
@@ -238,14 +242,14 @@ impl Bit {
         Self { at: byte, number }
     }
 
-    /// Whether it is set.
+    /// Returns whether the bit is set in `bytes`.
     #[inline]
     #[must_use]
     pub const fn get(self, bytes: &[u8]) -> bool {
         bytes[self.at as usize] >> self.number & 1 == 1
     }
 
-    /// Sets it, or not.
+    /// Sets the bit in `bytes`, or clears it.
     #[inline]
     pub const fn put(self, bytes: &mut [u8], is_set: bool) {
         let byte = &mut bytes[self.at as usize];
@@ -254,21 +258,21 @@ impl Bit {
 }
 
 impl<const N: usize> Bytes<N> {
-    /// Those from this byte on.
+    /// The `N` bytes from offset `byte`.
     #[inline]
     #[must_use]
     pub const fn at(byte: u16) -> Self {
         Self(byte)
     }
 
-    /// What is there.
+    /// Reads the field from `bytes`.
     #[inline]
     #[must_use]
     pub fn get(self, bytes: &[u8]) -> [u8; N] {
         array(bytes, self.0)
     }
 
-    /// Puts bytes there.
+    /// Writes `value` into `bytes`.
     #[inline]
     pub fn put(self, bytes: &mut [u8], value: &[u8; N]) {
         put(bytes, self.0, value);
@@ -276,28 +280,28 @@ impl<const N: usize> Bytes<N> {
 }
 
 impl<const N: usize> Text<N> {
-    /// From this byte on, filled up with spaces.
+    /// A text from offset `byte`, padded with spaces.
     #[inline]
     #[must_use]
     pub const fn spaced(byte: u16) -> Self {
         Self { at: byte, filler: b' ' }
     }
 
-    /// From this byte on, filled up with NULs.
+    /// A text from offset `byte`, padded with NULs.
     #[inline]
     #[must_use]
     pub const fn nul_ended(byte: u16) -> Self {
         Self { at: byte, filler: 0 }
     }
 
-    /// What is there, with what fills it up.
+    /// The field with its padding.
     #[inline]
     #[must_use]
     pub fn get(self, bytes: &[u8]) -> &[u8] {
         &bytes[usize::from(self.at)..usize::from(self.at) + N]
     }
 
-    /// Puts as much of a text there as there is room for, and fills up the rest.
+    /// Writes the first `N` bytes of `text`, or pads a shorter one.
     #[inline]
     pub fn put(self, bytes: &mut [u8], text: impl IntoIterator<Item = u8>) {
         let field = &mut bytes[usize::from(self.at)..usize::from(self.at) + N];

@@ -1,8 +1,8 @@
-//! Fields at fixed places of what a wire carries: little-endian as NVMe has them, big-endian as
-//! SCSI and iSCSI do.
+//! Fields at fixed offsets of structures on the wire: little-endian for NVMe, big-endian for SCSI
+//! and iSCSI.
 //!
-//! Inlined, since every PDU passes through them and callers are other crates: calls took 3 % of a
-//! target that answers reads of 4 KiB.
+//! They are inlined, since every PDU passes through them and the callers are other crates: calls
+//! took 3 % of the time of a target that serves reads of 4 KiB.
 
 mod field;
 mod opening;

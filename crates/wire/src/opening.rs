@@ -1,19 +1,19 @@
-//! Which opening of a medium a target serves, beside what standards have it say.
+//! The ID of a target's opening of a medium, which it reports beside the standard identifiers.
 //!
-//! Identifiers say which medium it is, and two can have the same: of a machine that was copied
-//! whole, or where a file names them. So a target draws 128 bits whenever it opens a medium. Ways
-//! that bring the same bits lead to one medium, opened once, whatever protocols they speak.
+//! Standard identifiers name a medium, but two media can have the same: on a machine that was
+//! cloned, or where a file sets them. So a target draws 128 random bits whenever it opens a medium.
+//! Paths that report the same bits lead to one medium, opened once, whatever their protocols.
 
-/// Bytes of it.
+/// Bytes of an opening ID with its mark.
 pub const OPENING_BYTES: usize = 24;
 
-// No other vendor's data begin so.
+// The first bytes, which no other vendor's data have.
 const MARK: [u8; 8] = *b"afaropen";
 
-/// 128 bits that were drawn when a target opened a medium.
+/// 128 random bits that a target drew when it opened a medium.
 pub type Opening = [u8; 16];
 
-/// As a target says it, in places that standards leave to it.
+/// Encodes `opening` as a target sends it in vendor-specific fields.
 #[must_use]
 pub fn write_opening(opening: &Opening) -> [u8; OPENING_BYTES] {
     let mut data = [0; OPENING_BYTES];
@@ -22,7 +22,7 @@ pub fn write_opening(opening: &Opening) -> [u8; OPENING_BYTES] {
     data
 }
 
-/// As a host reads it; none if it is not there.
+/// Decodes what `write_opening` encoded; `None` if `data` does not begin with the mark.
 #[must_use]
 pub fn read_opening(data: &[u8]) -> Option<Opening> {
     let (opening, _) = data.strip_prefix(&MARK)?.split_first_chunk::<16>()?;
