@@ -1,4 +1,4 @@
-//! A device, and what is asked of it.
+//! The interface of a device: its geometry, requests, failures, and the trait `Backend`.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -7,56 +7,56 @@ use sys::ring::Stretch;
 
 use crate::lease::Lease;
 
-/// How large a device is, and in what pieces it is read and written.
+/// The size of a device and of its blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Geometry {
-    /// A block has two to the power of this many bytes: 9 or 12.
+    /// Log2 of the bytes of a block: 9 or 12.
     pub block_shift: u8,
-    /// Its blocks.
+    /// Number of blocks.
     pub block_count: u64,
-    /// Bytes that are best written at once; a multiple of a block.
+    /// Preferred bytes of a write; a multiple of a block.
     pub optimal_bytes: u32,
-    /// Aligned bytes that are written all or not at all, as others see it; a multiple of a block.
+    /// Largest aligned write that other readers see whole or not at all; a multiple of a block.
     pub atomic_bytes: u32,
-    /// Whatever changes it ends with [`Failure::WriteProtected`].
+    /// Whether requests that would change the device fail with [`Failure::WriteProtected`].
     pub is_read_only: bool,
 }
 
-/// What is asked of a device.
+/// The operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
-    /// To read.
+    /// Read.
     Read,
-    /// To write.
+    /// Write.
     Write {
-        /// It ends when the data is on the medium.
+        /// Whether the write completes only when the data is on the medium.
         forced: bool,
     },
-    /// To put all that has been written on the medium.
+    /// Put all written data on the medium.
     Flush,
-    /// To write zeros.
+    /// Write zeros.
     Zero {
-        /// They need take no room.
+        /// Whether the space of the zeros may be deallocated.
         deallocates: bool,
         /// As for a write.
         forced: bool,
     },
-    /// To give room back; zeros are read then.
+    /// Deallocate; later reads return zeros.
     Discard,
 }
 
-/// Something asked of a device: bytes in whole blocks, all inside it; none for a flush.
+/// A request to a device: whole blocks, all inside the device; no bytes for a flush.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
-    /// What.
+    /// The operation.
     pub operation: Operation,
-    /// From here on.
+    /// The first byte.
     pub offset: u64,
-    /// So many bytes.
+    /// Number of bytes.
     pub length: u64,
 }
 
-/// Why something could not be done.
+/// Why a request failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// ENOSPC, EDQUOT.
@@ -71,81 +71,81 @@ pub enum Failure {
     /// Any other error of the device.
     #[error("the medium failed")]
     Medium,
-    /// The way to the device was lost: what was asked may or may not have been done.
+    /// The connection to the device was lost: the request may or may not have been executed.
     #[error("the connection was lost")]
     Lost,
-    /// A controller gave a reason of its own: a status of NVMe, as its bits.
+    /// A controller failed the request with this NVMe status.
     #[error("refused with status {0:#06x}")]
     Refused(u16),
 }
 
-/// What the kernel is asked to do with a file.
+/// A system call on a file.
 #[derive(Debug, Clone)]
 pub struct Call {
     /// The file.
     pub file: Arc<OwnedFd>,
-    /// What.
+    /// The call.
     pub action: Action,
 }
 
-/// See [`Call`]; where and how much is the request's.
+/// The kind of a [`Call`]; offset and length are the request's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// Into the request's block.
+    /// Read into the request's block.
     Read,
-    /// From the request's block.
+    /// Write from the request's block.
     Write {
-        /// Ends when it is on the medium.
+        /// Whether the write completes only when the data is on the medium.
         forced: bool,
     },
-    /// Everything written before is on the medium.
+    /// Put all written data on the medium.
     Sync,
-    /// Zeros; then on the medium if forced.
+    /// Zero the range by fallocate; sync afterwards if forced.
     Clear {
-        /// With room kept or without.
+        /// Whether the space stays allocated.
         stretch: Stretch,
         /// As for a write.
         forced: bool,
     },
-    /// Zeros where a stretch cannot be cleared: written piece by piece.
+    /// Write zeros in pieces, where the file system cannot zero a range.
     WriteZeros {
         /// As for a write.
         forced: bool,
     },
 }
 
-/// What is to be done for a request.
+/// The work left for a request.
 #[derive(Debug)]
 pub enum Work {
-    /// Nothing more.
+    /// None: the request has this result.
     Done(Result<(), Failure>),
-    /// This.
+    /// A system call.
     Kernel(Call),
 }
 
-/// What a backend makes of a request.
+/// How a backend starts a request.
 #[derive(Debug)]
 pub struct Start {
-    /// What is to be done.
+    /// The work left.
     pub work: Work,
-    /// The request does not end before this time, in nanoseconds of the clock that `start` is told.
+    /// The earliest time at which the request may end, in nanoseconds on the clock of `start`.
     pub not_before_ns: u64,
 }
 
-/// What holds the bytes of a namespace; used by all shards at once.
+/// A device that stores the bytes of a namespace; all shards use it at once.
 pub trait Backend: Send + Sync {
-    /// How large it is now.
+    /// The current size and block size.
     fn geometry(&self) -> Geometry;
 
-    /// Whether `start` always does all there is to do, at once.
+    /// Whether `start` always completes the request at once.
     fn is_immediate(&self) -> bool;
 
-    /// Begins a request that has been checked against the geometry. `data` has the request's length
+    /// Starts a request that has been checked against the geometry. `data` has the request's length
     /// for a read or write, and is empty otherwise; a read that is done has filled it.
     fn start(&self, request: &Request, data: &mut [u8], now_ns: u64) -> Start;
 
-    /// As [`start`](Self::start) of a read whose bytes are appended to `out`. A device that fills
-    /// them at once does without zeros there first.
+    /// Starts a read whose bytes are appended to `out`, as [`start`](Self::start) does. Devices in
+    /// memory override it to save zeroing `out` first.
     fn append(&self, request: &Request, out: &mut Vec<u8>, now_ns: u64) -> Start {
         let from = out.len();
         let bytes = usize::try_from(request.length).unwrap_or(usize::MAX);
@@ -153,7 +153,7 @@ pub trait Backend: Send + Sync {
         self.start(request, &mut out[from..], now_ns)
     }
 
-    /// A request that was started has ended; what its sender is told.
+    /// Called when a started request has ended with `result`. Returns the result for its sender.
     fn end(
         &self,
         request: &Request,
@@ -164,20 +164,21 @@ pub trait Backend: Send + Sync {
         result
     }
 
-    /// Looks whether it has another size now; the geometry says which.
+    /// Updates the geometry if the device's size has changed.
     fn refresh(&self) {}
 
-    /// The terms on which each host gets a disk of its own, if that is what it is for.
+    /// The lease from which each host gets its own disk; `None` for other devices.
     fn lease(&self) -> Option<&Lease> {
         None
     }
 
-    /// Bytes of it that take memory, where it takes that as it is written to and may find none.
+    /// Bytes of memory in use, if the device allocates on write and may run out; else `None`.
     fn used_bytes(&self) -> Option<u64> {
         None
     }
 
-    /// Why it can promise nothing any more: some of what it took may not be on the medium.
+    /// The failure after which flushes fail for good, since written data may have been lost; `None`
+    /// if there was none.
     fn lost(&self) -> Option<Failure> {
         None
     }
@@ -196,7 +197,7 @@ impl Geometry {
         self.block_count << self.block_shift
     }
 
-    /// Where blocks lie, if they are all inside.
+    /// Offset and length in bytes of `count` blocks from `first`; `None` if they exceed the device.
     #[must_use]
     pub fn range(&self, first: u64, count: u64) -> Option<[u64; 2]> {
         let end = first.checked_add(count)?;
@@ -205,7 +206,7 @@ impl Geometry {
 }
 
 impl Failure {
-    /// What an error of the operating system means for whoever wrote or read.
+    /// The failure that an error of the operating system stands for.
     #[must_use]
     pub fn of(error: &std::io::Error) -> Self {
         use std::io::ErrorKind::{
@@ -220,7 +221,7 @@ impl Failure {
 }
 
 impl Start {
-    /// Something that is done already.
+    /// A request that is done already, with `result`.
     #[must_use]
     pub const fn done(result: Result<(), Failure>) -> Self {
         Self { work: Work::Done(result), not_before_ns: 0 }

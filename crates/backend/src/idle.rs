@@ -1,34 +1,33 @@
-//! How a thread waits for its ring: it looks for what has ended for a while, where that has paid,
-//! and then sleeps.
+//! How a thread waits for its ring: it polls for a while, if polling has paid, and then sleeps.
 
 use sys::clock::monotonic_ns;
 use sys::ring::Ring;
 
-/// See the module's description.
+/// An adaptive wait for a ring: polls first, then sleeps.
 pub struct Idle {
-    /// How long it looks at most; 0 for not at all.
+    /// The longest time to poll; 0 to sleep at once.
     look_ns: u64,
-    /// Looking would have found something the last time.
+    /// Whether polling found a completion the last time, or would have.
     pays: bool,
-    /// How long it has looked in all.
+    /// Total time spent polling.
     looked_ns: u64,
 }
 
 impl Idle {
-    /// Looks for `look_ns` nanoseconds at most before it sleeps.
+    /// A wait that polls for `look_ns` nanoseconds at most before it sleeps.
     #[must_use]
     pub const fn new(look_ns: u64) -> Self {
         Self { look_ns, pays: true, looked_ns: 0 }
     }
 
-    /// How long it has looked and found nothing yet, in nanoseconds.
+    /// The total time spent polling, in nanoseconds.
     #[must_use]
     pub const fn looked_ns(&self) -> u64 {
         self.looked_ns
     }
 
-    /// Waits for something to end, or at most until `until_ns` by the monotonic clock; whether it
-    /// has slept.
+    /// Waits for a completion, at most until `until_ns` on the monotonic clock. Returns whether the
+    /// thread has slept.
     ///
     /// # Errors
     /// As [`Ring::wait_until`].
@@ -41,14 +40,14 @@ impl Idle {
         let last_ns = until_ns.unwrap_or(u64::MAX);
         let look_until_ns = began_ns + self.look_ns;
         if self.pays {
-            // The first look also hands the kernel what it is to do, which is work.
+            // The first poll also submits requests to the kernel, which is work and not counted.
             let mut first_ns = None;
             loop {
                 ring.poll()?;
                 let now_ns = monotonic_ns();
                 let first_ns = *first_ns.get_or_insert(now_ns);
                 if ring.has_ended() || now_ns >= look_until_ns.min(last_ns) {
-                    // What took longer than looking may was another thread's turn.
+                    // Capped: any longer time belongs to another thread that ran meanwhile.
                     self.looked_ns += (now_ns - first_ns).min(self.look_ns);
                     break;
                 }
@@ -60,7 +59,7 @@ impl Idle {
             }
         }
         ring.wait_until(until_ns)?;
-        // Whatever came so soon would have been found by looking.
+        // Polling would have found a completion that came this soon.
         self.pays = monotonic_ns() - began_ns <= self.look_ns * 2;
         ring.set_direct(self.pays);
         Ok(true)

@@ -1,8 +1,8 @@
-//! Requests that backends are doing, on one ring.
+//! Requests in execution by backends, on one ring.
 //!
 //! Invariants:
-//! - A job that was started ends once, with its memory.
-//! - It ends neither before its backend's work is done nor before the time the backend named.
+//! - A job that was started ends once, and its memory is returned then.
+//! - A job ends neither before its backend's work is done nor before the time the backend set.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,72 +14,72 @@ use sys::ring::{Completed, Held, Ring};
 
 use crate::{Action, Backend, Call, Failure, Operation, Request, Work};
 
-/// A request on its way: to whom it was made, with what memory, and what its sender knows it by.
+/// A request with its backend, its memory, and its sender's tag.
 pub struct Job<T> {
-    /// Who does it.
+    /// The backend that executes it.
     pub backend: Arc<dyn Backend>,
-    /// What is to be done.
+    /// The request.
     pub request: Request,
-    /// Memory at least as long as the request, if that reads or writes.
+    /// For a read or write, memory at least as long as the request.
     pub block: Option<Block>,
-    /// The sender's.
+    /// The sender's tag.
     pub tag: T,
 }
 
 /// A request that has ended.
 #[derive(Debug)]
 pub struct Ended<T> {
-    /// What was asked.
+    /// The request.
     pub request: Request,
-    /// How it went.
+    /// Its result.
     pub result: Result<(), Failure>,
-    /// The memory that came with it.
+    /// The memory of its job.
     pub block: Option<Block>,
-    /// The sender's.
+    /// The sender's tag.
     pub tag: T,
 }
 
-/// Sums over jobs that have read or written and ended: where their time went.
+/// How long reads and writes that have ended took, in total.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct JobTimes {
-    /// Jobs.
+    /// Number of jobs.
     pub count: u64,
-    /// From their starts to the times that their devices named, or to their ends if those named
-    /// none; in nanoseconds.
+    /// Nanoseconds from their starts to the times that their devices set, or to their ends if the
+    /// devices set none.
     pub device_ns: u64,
-    /// From the times that their devices named until they were found to have ended; in nanoseconds.
+    /// Nanoseconds from the times that their devices set until their ends.
     pub late_ns: u64,
 }
 
-/// What a job waits for.
+/// A job that has not ended.
 struct Waiting<T> {
     job: Job<T>,
     started_ns: u64,
     not_before_ns: u64,
-    /// What the kernel does for it, and how many bytes that has moved.
+    /// The system call in progress, and the bytes that calls have moved so far.
     call: Option<Call>,
     moved: u64,
-    /// What it ends with, when it only waits for its time.
+    /// The job's result, once it waits only for its time.
     result: Result<(), Failure>,
 }
 
-/// See the module's description.
+/// The jobs in execution on one ring.
 pub struct Jobs<T> {
     places: Vec<Option<Waiting<T>>>,
     free: Vec<u32>,
-    /// Jobs that only wait for their time.
+    /// Times and places of the jobs that wait only for their time.
     due: BinaryHeap<Reverse<(u64, u32)>>,
-    /// Set in the tokens of the ring, beside the place.
+    /// The upper bits of all ring tokens of these jobs; the lower 32 are the place.
     token: u64,
     zeros: Option<Block>,
     times: Option<JobTimes>,
 }
 
-/// Bytes of zeros that are written at once where a stretch cannot be cleared.
+/// Bytes of one write of zeros, where the file system cannot zero a range.
 const ZERO_BYTES: usize = 64 << 10;
 
 impl<T> Jobs<T> {
-    /// No jobs; the ring's tokens are this number with a place in its lower 32 bits.
+    /// An empty set; its ring tokens are `token` with a place in the lower 32 bits.
     #[must_use]
     pub const fn new(token: u64) -> Self {
         Self {
@@ -92,36 +92,36 @@ impl<T> Jobs<T> {
         }
     }
 
-    /// Keeps sums of where the time of jobs goes, from now on.
+    /// Measures the times of jobs from now on.
     pub const fn trace(&mut self) {
         self.times = Some(JobTimes { count: 0, device_ns: 0, late_ns: 0 });
     }
 
-    /// The sums, if they are kept.
+    /// The measured times; `None` unless `trace` was called.
     #[must_use]
     pub const fn times(&self) -> Option<JobTimes> {
         self.times
     }
 
-    /// Jobs that have not ended.
+    /// Number of jobs that have not ended.
     #[must_use]
     pub fn len(&self) -> usize {
         self.places.len() - self.free.len()
     }
 
-    /// Whether there are none.
+    /// Whether all jobs have ended.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// When the first of those that only wait for their time is due.
+    /// The earliest time of the jobs that wait only for their time; `None` if there are none.
     #[must_use]
     pub fn deadline_ns(&self) -> Option<u64> {
         self.due.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// Begins a job; its end, if that has come already.
+    /// Starts a job. Returns its end if it is done already.
     pub fn start(&mut self, ring: &mut Ring, mut job: Job<T>, now_ns: u64) -> Option<Ended<T>> {
         let length = match job.request.operation {
             Operation::Read | Operation::Write { .. } => index(job.request.length),
@@ -155,7 +155,8 @@ impl<T> Jobs<T> {
         }
     }
 
-    /// Takes a completion of the ring that has a token of these jobs; the job's end, if it is that.
+    /// Handles a completion of the ring with a token of these jobs. Returns the job's end if it has
+    /// ended.
     pub fn complete(
         &mut self,
         ring: &mut Ring,
@@ -182,7 +183,7 @@ impl<T> Jobs<T> {
         }
     }
 
-    /// A job whose time has come.
+    /// Ends one job whose time has come and returns it; `None` if none is due.
     pub fn next_due(&mut self, now_ns: u64) -> Option<Ended<T>> {
         if self.deadline_ns()? > now_ns {
             return None;
@@ -193,6 +194,7 @@ impl<T> Jobs<T> {
         Some(self.end(waiting, result, now_ns))
     }
 
+    // Stores a job. Returns its place.
     fn keep(&mut self, waiting: Waiting<T>) -> u32 {
         let place = self.free.pop().unwrap_or_else(|| {
             self.places.push(None);
@@ -202,13 +204,14 @@ impl<T> Jobs<T> {
         place
     }
 
+    // Removes the job at `place`.
     fn release(&mut self, place: u32) -> Option<Waiting<T>> {
         let waiting = self.places.get_mut(index(u64::from(place)))?.take()?;
         self.free.push(place);
         Some(waiting)
     }
 
-    // The kernel is done with a job.
+    // Ends a job that the kernel is done with, or has it wait for its time.
     fn settle(&mut self, place: u32, result: Result<(), Failure>, now_ns: u64) -> Option<Ended<T>> {
         let waiting = self.places.get_mut(index(u64::from(place)))?.as_mut()?;
         if waiting.not_before_ns > now_ns {
@@ -220,6 +223,7 @@ impl<T> Jobs<T> {
         Some(self.end(waiting, result, now_ns))
     }
 
+    // Measures a job's time and reports its end to the backend.
     fn end(&mut self, waiting: Waiting<T>, result: Result<(), Failure>, now_ns: u64) -> Ended<T> {
         let moves =
             matches!(waiting.job.request.operation, Operation::Read | Operation::Write { .. });
@@ -231,7 +235,7 @@ impl<T> Jobs<T> {
         Ended { request, result, block, tag }
     }
 
-    // Asks the kernel for what is left of a job.
+    // Submits the rest of a job to the ring.
     fn ask(&mut self, ring: &mut Ring, place: u32) {
         let Some(Some(waiting)) = self.places.get_mut(index(u64::from(place))) else { return };
         let Some(Call { file, action }) = waiting.call.clone() else { return };
@@ -262,11 +266,12 @@ impl<T> Jobs<T> {
 }
 
 impl<T> Waiting<T> {
-    // What the kernel's answer means: the job's result, or `None` if there is more to ask for.
+    // Evaluates the result of a system call. Returns the job's result, or `None` if another call is
+    // needed.
     fn advance(&mut self, answer: io::Result<u32>) -> Option<Result<(), Failure>> {
         let call = self.call.as_mut()?;
         let moved = match answer {
-            // A file system that has no zeroing without writing.
+            // The file system cannot zero a range without writing it.
             Err(error) => match (call.action, error.kind()) {
                 (Action::Clear { forced, .. }, io::ErrorKind::Unsupported) => {
                     call.action = Action::WriteZeros { forced };
@@ -285,7 +290,7 @@ impl<T> Waiting<T> {
                 None
             }
             Action::Read if moved == 0 => Some(Err(Failure::OutOfRange)),
-            // A device that takes nothing and names no reason is full.
+            // A device that writes nothing and reports no error is full.
             _ if moved == 0 => Some(Err(Failure::NoSpace)),
             _ => {
                 self.moved += u64::from(moved);
@@ -296,13 +301,14 @@ impl<T> Waiting<T> {
 }
 
 impl JobTimes {
-    /// Adds those of another thread.
+    /// Adds the times of another thread.
     pub const fn merge(&mut self, other: &Self) {
         self.count += other.count;
         self.device_ns += other.device_ns;
         self.late_ns += other.late_ns;
     }
 
+    // Adds one job; `named_ns` is the time that its device set, or 0.
     const fn add(&mut self, started_ns: u64, named_ns: u64, now_ns: u64) {
         self.count += 1;
         if named_ns > started_ns {
@@ -314,7 +320,7 @@ impl JobTimes {
     }
 }
 
-// Lengths of requests are those of memory, or of places.
+// Converts lengths of requests and places; both fit into memory.
 fn index(value: u64) -> usize {
     usize::try_from(value).unwrap_or(usize::MAX)
 }

@@ -1,26 +1,26 @@
-//! A device that has lost what it took says so until it is opened anew.
+//! A device that reports lost writes until it is opened again.
 //!
-//! When the kernel cannot put on the medium what was written, it says so to one flush and takes
-//! those pages for clean from then on (fsync(2)): the next flush would end well, and what is gone
-//! would be promised. So the first failure is kept, and every later flush and forced write of any
-//! host ends with it. Reads and other writes go on.
+//! When the kernel cannot put written data on the medium, it reports that to one flush and marks
+//! the pages clean (fsync(2)): the next flush would succeed although data is lost. So the first
+//! failure is latched, and every later flush and forced write of any host fails with it. Reads and
+//! other writes go on.
 //!
-//! What it does not do: of two flushes at once, of two threads, the kernel tells one of the loss,
-//! and the other may end well before that one is heard of.
+//! Limitation: of two concurrent flushes, the kernel reports the loss to one, and the other may
+//! succeed before that failure is latched.
 
 use std::sync::{Arc, OnceLock};
 
 use crate::device::{Backend, Failure, Geometry, Operation, Request, Start};
 use crate::lease::Lease;
 
-/// See the module's description.
+/// A device that latches the first failed flush.
 pub struct LatchedBackend {
     inner: Arc<dyn Backend>,
     lost: OnceLock<Failure>,
 }
 
 impl LatchedBackend {
-    /// A device that has lost nothing yet.
+    /// Wraps `inner`, with no failure yet.
     #[must_use]
     pub fn new(inner: Arc<dyn Backend>) -> Self {
         Self { inner, lost: OnceLock::new() }
@@ -28,13 +28,13 @@ impl LatchedBackend {
 }
 
 impl Operation {
-    /// Whether it ends when data is on the medium.
+    /// Returns whether the operation ends only when data is on the medium.
     const fn promises(self) -> bool {
         matches!(self, Self::Flush | Self::Write { forced: true } | Self::Zero { forced: true, .. })
     }
 
-    // Whether others' data may be gone when it fails so. A forced write that finds no room, or a
-    // medium that is not to be written, has failed by itself.
+    // Returns whether data of other writes may be lost if the operation fails with `failure`. A
+    // forced write without space, or to a read-only medium, loses only its own data.
     fn loses(self, failure: Failure) -> bool {
         self == Self::Flush || self.promises() && failure == Failure::Medium
     }
@@ -70,7 +70,7 @@ impl Backend for LatchedBackend {
         if let Err(failure) = result
             && request.operation.loses(failure)
         {
-            // The first stays.
+            // Only the first failure is stored.
             let _later = self.lost.set(failure);
         }
         self.lost.get().map_or(result, |failure| Err(*failure))

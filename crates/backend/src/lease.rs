@@ -1,15 +1,15 @@
-//! Memory that is leased to hosts: on which terms, and how much of it they have.
-//! [`crate::kinds::lease`] has their disks.
+//! The terms of a lease of memory to hosts, and how much of it is in use.
+//! [`crate::kinds::lease`] has the hosts' disks.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use measure::Duration;
 
-/// What is counted, in bytes.
+/// Bytes of a piece, the unit in which memory is counted.
 pub(crate) const PIECE: u64 = 4096;
 
-/// Memory that is leased, and on which terms.
+/// Leased memory and the terms of its lease.
 #[derive(Debug, Clone)]
 pub struct Lease {
     ttl: Duration,
@@ -18,7 +18,7 @@ pub struct Lease {
     pub(crate) room: Arc<Room>,
 }
 
-/// What all views have together, in bytes.
+/// The memory of all views together, in bytes.
 #[derive(Debug)]
 pub(crate) struct Room {
     total: u64,
@@ -27,8 +27,8 @@ pub(crate) struct Room {
 }
 
 impl Lease {
-    /// `total` bytes, of which each host has `quota` at most, until it has been gone for `ttl`.
-    /// Both are cut off to whole pieces of 4096 bytes.
+    /// A lease of `total` bytes, of which each host has at most `quota` until it has been
+    /// disconnected for `ttl`. Both sizes are rounded down to pieces of 4096 bytes.
     #[must_use]
     pub fn new(ttl: Duration, total: u64, quota: u64, block_shift: u8) -> Self {
         let [total, quota] = [total, quota].map(|bytes| bytes / PIECE * PIECE);
@@ -48,7 +48,7 @@ impl Lease {
         self.quota
     }
 
-    /// Bytes of memory that all views have together, at most.
+    /// The most bytes of memory that all views may have together.
     #[must_use]
     pub fn total_bytes(&self) -> u64 {
         self.room.total
@@ -60,7 +60,7 @@ impl Lease {
         self.room.used.load(Ordering::Relaxed)
     }
 
-    /// Writes that have found no memory.
+    /// How many writes found no memory.
     #[must_use]
     pub fn refused(&self) -> u64 {
         self.room.refused.load(Ordering::Relaxed)
@@ -68,7 +68,7 @@ impl Lease {
 }
 
 impl Room {
-    /// Takes so many bytes, if they are there.
+    /// Allocates `bytes`. Returns whether they were available.
     pub(crate) fn take(&self, bytes: u64) -> bool {
         let taken = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
             used.checked_add(bytes).filter(|after| *after <= self.total)
@@ -76,7 +76,7 @@ impl Room {
         taken.is_ok()
     }
 
-    /// Gives so many back.
+    /// Releases `bytes`.
     pub(crate) fn give(&self, bytes: u64) {
         self.used.fetch_sub(bytes, Ordering::Relaxed);
     }

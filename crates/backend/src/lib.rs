@@ -1,15 +1,15 @@
-//! What holds the bytes of a namespace, and what is done for whoever reads and writes them.
+//! Backends, which store the bytes of a namespace, and the execution of requests on them.
 //!
 //! ```text
 //! Request ─► Backend::start ─┬─► Work::Done ────────────────────────────┐
 //!                            └─► Work::Kernel ─► (Jobs asks the kernel) ─┴─► Backend::end
 //! ```
 //!
-//! A backend does not wait: it says what is to be done (nothing more, or a call of the kernel) and
-//! when it ends at the earliest, and [`Jobs`] does it on the ring of its thread. So one that stands
-//! around another only changes what that one says, and a device in memory is answered within the
-//! wake-up that brought the request. [`pool`] is the memory of requests, [`Idle`] how a thread
-//! waits for them.
+//! A backend does not wait: it returns the work left for a request (none, or a system call) and
+//! the earliest time of its end, and [`Jobs`] executes that on the ring of its thread. So a backend
+//! around another only changes what the inner one returns, and a request to a device in memory is
+//! answered within the wake-up that brought it. [`pool`] is the memory of requests, [`Idle`] how a
+//! thread waits for them.
 
 pub mod pool;
 

@@ -8,27 +8,27 @@ use sys::disk::Taken;
 /// Why a device cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The operating system does not let it.
+    /// The operating system refused.
     #[error(transparent)]
     System(#[from] sys::Error),
-    /// Another process has it, or this one under another name.
+    /// Another process has claimed it, or this one under another name.
     #[error("{0}; end that first, or let both say that they share it (afar serve --shared)")]
     Taken(#[from] Taken),
-    /// Its size or blocks do not do.
+    /// Its size or block size is unsuitable.
     #[error("{0}")]
     Shape(String),
-    /// The file for its trace cannot be made.
+    /// The file of its trace cannot be created.
     #[error("its trace {path:?} cannot be written: {source}; name another file after trace:")]
     Trace {
-        /// Of the trace.
+        /// The file of the trace.
         path: PathBuf,
-        /// The operating system's answer.
+        /// The operating system's error.
         source: io::Error,
     },
 }
 
 impl OpenError {
-    /// What to do about it, after a semicolon, where that does not say itself.
+    /// Advice to append to the message, after a semicolon; empty where the message has its own.
     #[must_use]
     pub fn remedy(&self) -> &'static str {
         match self {

@@ -1,28 +1,28 @@
-//! Memory for the data of commands: blocks that are used again, and who may hold how much.
+//! A pool of memory for the data of commands: reused blocks, and limits on how much each may hold.
 //!
 //! Every association (an NVMe controller, an iSCSI session) has an account on each shard where it
-//! has connections. Its share is its own: nobody else can hold it. What is beyond the shares is
-//! lent to whoever asks as long as nobody waits; those that wait get it in turn, by deficit round
-//! robin (Shreedhar and Varghese, SIGCOMM 1995), and nobody overtakes them.
+//! has connections. Its share is reserved for it. Memory beyond the shares is lent first come,
+//! first served as long as no account waits; accounts that wait get it by deficit round robin
+//! (Shreedhar and Varghese, SIGCOMM 1995), and none overtakes them.
 //!
 //! Invariants:
 //! - An account that holds nothing gets a block of any size at once.
-//! - Blocks and answers on their way are held by one account each, until it gives them back.
+//! - Blocks and unsent answers are held by one account each, until it releases them.
 
 use std::collections::BTreeMap;
 
 use sys::block::Block;
 
-/// The smallest block, and how often it doubles.
+/// Bytes of the smallest block, and the number of block sizes, each twice the last.
 const SMALLEST: usize = 4096;
 const CLASSES: usize = 12;
-/// How much an account that waits may save up: more than any command asks for.
+/// The most credit that a waiting account can save: more than any command needs.
 const CREDIT_MAX: usize = 32 << 20;
 
-/// Whose memory it is. Numbers of controllers and of sessions are the target's.
+/// The owner of an account. The target assigns the numbers of controllers and sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Holder {
-    /// Connections that have not said what they are for, and what the target does for itself.
+    /// Connections that are not yet part of an association, and the target's own work.
     Nobody,
     /// The I/O queues of an NVMe controller.
     Controller(u16),
@@ -35,74 +35,74 @@ pub enum Holder {
 pub struct Account(usize);
 
 impl Account {
-    /// That of [`Holder::Nobody`], which is always open.
+    /// The account of [`Holder::Nobody`], which is always open.
     pub const NOBODY: Self = Self(0);
 }
 
-/// How much is lent.
+/// The limits of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terms {
     /// Bytes that each account may always hold.
     pub share: usize,
     /// Bytes for all accounts together, beyond their shares.
     pub common: usize,
-    /// Bytes that are kept for later when nobody holds them.
+    /// The most bytes of spare blocks that stay allocated.
     pub keeps: usize,
 }
 
-/// What has been done for an account since it was opened.
+/// Counters of an account since it was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Work {
     /// Commands that were answered.
     pub commands: u64,
     /// Bytes that were read or written.
     pub bytes: u64,
-    /// Times that it had to wait for memory.
+    /// How often it had to wait for memory.
     pub waits: u64,
 }
 
 #[derive(Debug)]
 struct Book {
     holder: Holder,
-    /// Connections that use it.
+    /// Connections that use the account.
     uses: u32,
     held: usize,
-    /// Bytes beyond its share that it may still have in this turn.
+    /// Bytes beyond its share that it may still get in this turn.
     credit: usize,
     /// The round in which it last had its turn.
     round: u64,
-    /// It was refused, and has not been given anything since.
+    /// Whether a request was refused and none was granted since.
     waits: bool,
     work: Work,
 }
 
-/// See the module's description.
+/// The memory pool of a shard.
 #[derive(Debug)]
 pub struct Pool {
     terms: Terms,
     spare: [Vec<Block>; CLASSES],
-    /// Bytes that are spare.
+    /// Bytes of the spare blocks.
     kept: usize,
-    /// The accounts, those that nobody uses, and which holder has which.
+    /// All accounts, the indexes of the unused ones, and the account of each holder.
     books: Vec<Book>,
     free: Vec<usize>,
     numbers: BTreeMap<Holder, usize>,
-    /// Bytes beyond shares, over all accounts.
+    /// Bytes that accounts hold beyond their shares, in total.
     common: usize,
-    /// Bytes held in all, as blocks or as answers on their way.
+    /// Bytes held in total, as blocks or as unsent answers.
     held: usize,
-    /// Somebody was refused and still waits: what is common is lent in turn.
+    /// Whether an account waits, so that common memory is lent by turns.
     in_turn: bool,
     round: u64,
-    /// What somebody who waits might now have.
+    /// Whether a waiting account might now be lent memory.
     has_room: bool,
-    /// Somebody was refused for want of credit alone: another round gives it.
+    /// Whether an account was refused only for lack of credit, which another round grants.
     lacks_credit: bool,
     refusals: u64,
 }
 
 impl Pool {
-    /// Nothing is lent.
+    /// A pool with nothing lent.
     #[must_use]
     pub fn new(terms: Terms) -> Self {
         let mut pool = Self {
@@ -124,7 +124,7 @@ impl Pool {
         pool
     }
 
-    /// The account of a holder for one more user.
+    /// Opens the account of `holder`, or adds a user to it.
     pub fn open(&mut self, holder: Holder) -> Account {
         if let Some(number) = self.numbers.get(&holder) {
             self.books[*number].uses += 1;
@@ -153,7 +153,7 @@ impl Pool {
         Account(number)
     }
 
-    /// One user less; with the last, who holds nothing, the account is closed.
+    /// Removes a user. The last one, who must hold nothing, closes the account.
     pub fn close(&mut self, Account(number): Account) {
         let book = &mut self.books[number];
         book.uses -= 1;
@@ -163,25 +163,25 @@ impl Pool {
         }
     }
 
-    /// A command of this account was answered that has moved so many bytes.
+    /// Counts an answered command of an account that has moved `bytes`.
     pub fn note(&mut self, Account(number): Account, bytes: u32) {
         let work = &mut self.books[number].work;
         work.commands += 1;
         work.bytes += u64::from(bytes);
     }
 
-    /// What has been done for an account, and how much it holds.
+    /// The counters of an account, and the bytes that it holds.
     pub fn work(&self, Account(number): Account) -> (Work, u64) {
         let book = &self.books[number];
         (book.work, book.held as u64)
     }
 
-    /// Whether one more user less closes it.
+    /// Whether the account has a single user.
     pub fn has_one_user(&self, Account(number): Account) -> bool {
         self.books[number].uses == 1
     }
 
-    /// A block of at least `bytes`, whatever is in it; `None` when its account has to wait.
+    /// Lends a block of at least `bytes`, with any contents; `None` if the account has to wait.
     pub fn lend(&mut self, account: Account, bytes: usize) -> Option<Block> {
         let size = size(bytes);
         if !self.may_hold(account, size) {
@@ -197,7 +197,7 @@ impl Pool {
         Some(self.lend_anyway(account, bytes))
     }
 
-    // Whether an account may hold so much more.
+    // Returns whether an account may hold `more` bytes now.
     fn may_hold(&mut self, account: Account, more: usize) -> bool {
         let Terms { share, common, .. } = self.terms;
         let book = &self.books[account.0];
@@ -213,7 +213,7 @@ impl Pool {
         has_room && has_credit
     }
 
-    /// As [`Pool::lend`], for data that something else bounds.
+    /// Lends a block without limits, for data that is bounded elsewhere.
     pub fn lend_anyway(&mut self, account: Account, bytes: usize) -> Block {
         let class = class(bytes);
         let block = match self.spare.get_mut(class).and_then(Vec::pop) {
@@ -227,7 +227,7 @@ impl Pool {
         block
     }
 
-    /// Takes a block back from its account.
+    /// Takes a block back from `account`.
     pub fn give(&mut self, account: Account, block: Block) {
         self.hold(account, block.len(), 0);
         let fits = self.kept + block.len() <= self.terms.keeps;
@@ -241,7 +241,7 @@ impl Pool {
         }
     }
 
-    /// Notes that an account holds `after` bytes where it has held `before`.
+    /// Changes the bytes that an account holds: `after` instead of `before`.
     pub fn hold(&mut self, account: Account, before: usize, after: usize) {
         let share = self.terms.share;
         let book = &mut self.books[account.0];
@@ -253,19 +253,19 @@ impl Pool {
         self.has_room |= after < before && self.in_turn;
     }
 
-    /// Whether somebody who waits might get something now that could not before; asking ends that.
+    /// Returns whether a waiting account may now get memory, and resets that.
     pub const fn take_room(&mut self) -> bool {
         std::mem::replace(&mut self.has_room, false)
     }
 
-    /// Those that wait are asked again, everybody once in a round.
+    /// Begins a round, in which every waiting account has one turn.
     pub const fn begin_round(&mut self) {
         self.round += 1;
         self.lacks_credit = false;
     }
 
-    /// It is this account's turn: it may have a share more of what is common, once in a round, and
-    /// keeps what it does not use of that only while it waits.
+    /// Gives an account its turn: credit for one more share of common memory, once in a round.
+    /// Unused credit lasts only while the account waits.
     pub fn turn(&mut self, Account(number): Account) {
         let quantum = self.terms.share.max(SMALLEST);
         let round = self.round;
@@ -277,18 +277,18 @@ impl Pool {
         }
     }
 
-    /// Whether there is anything that an account might be lent.
+    /// Whether any memory is left for an account, in its share or in common.
     pub fn has_any_for(&self, Account(number): Account) -> bool {
         let Terms { share, common, .. } = self.terms;
         self.books[number].held < share.max(1) || self.common < common
     }
 
-    /// Whether another round would give somebody what this one has not.
+    /// Whether another round would grant a request that this one refused.
     pub const fn needs_round(&self) -> bool {
         self.lacks_credit
     }
 
-    /// Whether anybody still waits is known: if not, whoever asks is lent to again.
+    /// Sets whether any account still waits; if none does, memory is lent first come, first served.
     pub const fn settle(&mut self, anybody_waits: bool) {
         self.in_turn = anybody_waits;
     }
@@ -298,17 +298,17 @@ impl Pool {
         self.terms.share
     }
 
-    /// Bytes that are held, by all accounts.
+    /// Bytes that all accounts hold.
     pub const fn held(&self) -> usize {
         self.held
     }
 
-    /// How often somebody has had to wait.
+    /// How often any account had to wait.
     pub const fn refusals(&self) -> u64 {
         self.refusals
     }
 
-    /// Frees memory that nobody holds.
+    /// Frees spare blocks and unused accounts at the end of the list.
     pub fn shrink(&mut self) {
         self.spare = [const { Vec::new() }; CLASSES];
         self.kept = 0;
@@ -322,16 +322,18 @@ impl Pool {
     }
 }
 
+// Bytes of `held` beyond `share`.
 const fn beyond(held: usize, share: usize) -> usize {
     held.saturating_sub(share)
 }
 
+// The size class of a block of at least `bytes`.
 fn class(bytes: usize) -> usize {
     let pages = bytes.div_ceil(SMALLEST).next_power_of_two();
     pages.trailing_zeros() as usize
 }
 
-// Of the block that is lent for so many bytes.
+// The size of the block that is lent for `bytes`.
 fn size(bytes: usize) -> usize {
     (SMALLEST << class(bytes)).max(bytes)
 }

@@ -1,4 +1,4 @@
-//! Devices by name: `memory:8GiB`, `file:/path`, `null:`, `model:pm1725:memory:8GiB`.
+//! Parses devices: `memory:8GiB`, `file:/path`, `null:`, `model:pm1725:memory:8GiB`.
 
 use std::str::FromStr;
 
@@ -7,7 +7,7 @@ use measure::Bytes;
 use crate::kinds;
 use crate::named::{BLOCK_SHIFTS, BackendUri, Kind, Options, Parse};
 
-/// Text that names no device.
+/// Why a text names no device.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?}: {reason}; {remedy}")]
 pub struct UriError {
@@ -16,10 +16,10 @@ pub struct UriError {
     remedy: String,
 }
 
-/// What is wrong with a part of the text, and what to write instead.
+/// The mistake in a part of the text, and what to write instead.
 type Wrong = (String, String);
 
-/// Devices around one another; more is a mistake, and would fill the stack in the end.
+/// The most devices around another; more are a mistake, and could overflow the stack.
 const NESTED_MAX: u32 = 8;
 
 impl FromStr for BackendUri {
@@ -34,6 +34,7 @@ impl FromStr for BackendUri {
     }
 }
 
+// Parses a device that stands inside `around` others.
 fn parse(text: &str, around: u32) -> Result<BackendUri, Wrong> {
     let (scheme, rest) = text.split_once(':').ok_or_else(|| no_scheme(text))?;
     let kind = kinds::ALL.iter().find(|kind| kind.scheme == scheme);
@@ -61,7 +62,7 @@ fn parse(text: &str, around: u32) -> Result<BackendUri, Wrong> {
     outer(inner).map_err(wrong)
 }
 
-// A device with none inside.
+// Parses a medium: a place and its options.
 fn medium(
     rest: &str,
     read: fn(&str, Options<'_>) -> Result<BackendUri, String>,
@@ -78,13 +79,14 @@ fn medium(
     read(place, Options { block_shift, own: &own })
 }
 
+// Parses a block size into its log2.
 fn block(text: &str) -> Result<u8, String> {
     let bytes: Bytes = text.parse().map_err(|error| format!("{error}"))?;
     let shift = BLOCK_SHIFTS.into_iter().find(|shift| 1 << shift == bytes.get());
     shift.ok_or_else(|| format!("a block of {} bytes: take 512 or 4096", bytes.get()))
 }
 
-// A path is the likeliest text without a scheme.
+// The error for a text without a scheme, which most likely is a path.
 fn no_scheme(text: &str) -> Wrong {
     let remedy = match text.contains('/') {
         true => format!("a file or block device is file:{text}; otherwise {}", all()),
@@ -93,7 +95,7 @@ fn no_scheme(text: &str) -> Wrong {
     ("it names no kind of device".to_owned(), remedy)
 }
 
-// How to write a device.
+// How to write a device of any kind.
 fn all() -> String {
     let is_around = |kind: &&&Kind| matches!(kind.parse, Parse::Around(_));
     let media = kinds::ALL.iter().filter(|kind| !is_around(kind)).map(|kind| kind.example);
@@ -102,7 +104,7 @@ fn all() -> String {
     format!("write {media}, after any of {around}")
 }
 
-// "a, b or c".
+// Joins words as "a, b or c"; `word` is the last conjunction.
 fn listed(all: impl Iterator<Item = &'static str>, word: &str) -> String {
     let all: Vec<&str> = all.collect();
     match all.split_last() {

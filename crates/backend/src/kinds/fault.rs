@@ -1,4 +1,4 @@
-//! Any backend, with failures and delays by rules.
+//! A backend around any other that injects failures and delays by rules.
 
 use std::any::Any;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ use crate::device::{Backend, Failure, Geometry, Operation, Request, Start};
 use crate::named::{Around, BackendUri, Device, Kind, Parse, same};
 use crate::open_error::OpenError;
 
-/// What goes wrong, and when.
+/// Which requests fail, are skipped or delayed.
 ///
 /// ```text
 /// RULES   RULE[,RULE]...[,seed=NUMBER]
@@ -20,24 +20,23 @@ use crate::open_error::OpenError;
 /// ```
 ///
 /// - Operations are `read`, `write`, `flush`, `zero`, `discard` and `any`.
-/// - Effects are failures, `eio` (of the medium), `enospc` (no room) or `erofs` (not to be
-///   written), `skip` (it is not done and ends well: a device that lies), and delays, a time such
-///   as `5ms`.
-/// - When is a share of the requests by chance, `0.01` or `1%`; each so-manieth, `every=1000`; the
-///   first alone, `once`; all of them if it is not said.
+/// - Effects are failures, `eio` (of the medium), `enospc` (no space) or `erofs` (read-only),
+///   `skip` (success without execution: a device that lies), and delays, a time such as `5ms`.
+/// - `WHEN` is a random share of the requests, `0.01` or `1%`; every n-th, `every=1000`; or only
+///   the first, `once`. Without it, a rule applies to all of them.
 ///
-/// `read=eio@0.01,write=enospc@every=1000,any=5ms@0.1%,flush=eio@once` is an example. There is no
-/// colon in them.
+/// `read=eio@0.01,write=enospc@every=1000,any=5ms@0.1%,flush=eio@once` is an example. Rules have
+/// no colon.
 ///
-/// Every rule counts the requests that it is about, and draws, by itself. Of the rules that apply
-/// to a request, the first failure or skip holds and delays are added up.
+/// Every rule counts the requests of its operation and draws its random numbers by itself. Of the
+/// rules that apply to a request, the first failure or skip decides, and delays are summed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FaultRules {
     rules: Vec<Rule>,
     seed: u64,
 }
 
-/// Text that is no rule.
+/// Why a text is no list of rules.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("rule {text:?}: {reason}")]
 pub struct FaultRulesError {
@@ -64,7 +63,7 @@ enum About {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Effect {
-    // Ends so, without having been done.
+    // The request ends with this result and is not executed.
     End(Result<(), Failure>),
     DelayNs(u64),
 }
@@ -77,11 +76,11 @@ enum When {
     Share(Fraction),
 }
 
-/// See [`FaultRules`].
+/// A backend with the failures and delays of [`FaultRules`].
 ///
-/// A request that is to fail or to be skipped is not passed on: what it would have written is not
-/// there, and the device inside learns neither of its start nor of its end. Which requests are
-/// affected follows from the seed and from the order in which requests come.
+/// A request that fails or is skipped is not passed on: nothing is written, and the device inside
+/// sees neither its start nor its end. The seed and the order of the requests determine which
+/// requests are affected.
 pub struct FaultBackend {
     inner: Arc<dyn Backend>,
     rules: Vec<Rule>,
@@ -89,9 +88,9 @@ pub struct FaultBackend {
 }
 
 struct State {
-    /// One for each rule: requests it has been asked about, and its draws.
+    /// For each rule, the number of requests of its operation so far, and its random numbers.
     asked: Vec<(u64, Draw)>,
-    /// Requests that were not passed on and have not ended.
+    /// Requests that were not passed on and have not ended, with their results.
     kept: Vec<(Request, Result<(), Failure>)>,
 }
 
@@ -119,6 +118,7 @@ impl FromStr for FaultRules {
 
 const NO_RULE: &str = "nothing goes wrong by it; write e.g. read=eio@0.01";
 
+// Parses `OPERATION=EFFECT[@WHEN]`.
 fn rule(text: &str) -> Result<Rule, String> {
     let (about, rest) = text.split_once('=').ok_or("no effect; write e.g. read=eio@0.01")?;
     let about = match about {
@@ -139,6 +139,7 @@ fn rule(text: &str) -> Result<Rule, String> {
     Ok(Rule { about, effect: self::effect(effect)?, when: self::when(when)? })
 }
 
+// Parses an effect: a failure, `skip` or a delay.
 fn effect(text: &str) -> Result<Effect, String> {
     Ok(match text {
         "eio" => Effect::End(Err(Failure::Medium)),
@@ -157,6 +158,7 @@ fn effect(text: &str) -> Result<Effect, String> {
     })
 }
 
+// Parses the part after `@`; `None` means always.
 fn when(text: Option<&str>) -> Result<When, String> {
     Ok(match text {
         None => When::Always,
@@ -175,6 +177,7 @@ fn when(text: Option<&str>) -> Result<When, String> {
 }
 
 impl Rule {
+    // Returns whether the rule covers `operation`.
     const fn is_about(self, operation: Operation) -> bool {
         matches!(
             (self.about, operation),
@@ -187,6 +190,7 @@ impl Rule {
         )
     }
 
+    // Counts one request of the rule's operation. Returns whether the rule applies to it.
     fn applies(self, (count, draw): &mut (u64, Draw)) -> bool {
         *count += 1;
         match self.when {
@@ -207,13 +211,14 @@ pub(crate) static KIND: Kind = Kind {
     parse: Parse::Around(named),
 };
 
-/// One by name.
+/// The parsed device, not yet open.
 #[derive(Debug, PartialEq, Eq)]
 struct Named {
     rules: FaultRules,
     inner: BackendUri,
 }
 
+// Parses the rules of `fault:RULES:`.
 fn named(place: &str) -> Result<Around, String> {
     let rules = place.parse().map_err(|error: FaultRulesError| error.to_string())?;
     Ok(Box::new(move |inner| Ok(BackendUri::new(Named { rules, inner }))))
@@ -234,7 +239,7 @@ impl Device for Named {
 }
 
 impl FaultBackend {
-    /// A backend to which this happens.
+    /// Wraps `inner` with `rules`.
     #[must_use]
     pub fn new(inner: Arc<dyn Backend>, rules: &FaultRules) -> Self {
         let FaultRules { rules, seed } = rules.clone();
@@ -245,7 +250,8 @@ impl FaultBackend {
         Self { inner, rules, state }
     }
 
-    // What happens to a request: how it ends if it is not passed on, and a delay in nanoseconds.
+    // Applies the rules to a request. Returns its result if it is not passed on, and its delay in
+    // nanoseconds.
     fn judge(&self, request: &Request) -> (Option<Result<(), Failure>>, u64) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut end, mut delay_ns) = (None, 0_u64);
@@ -263,8 +269,8 @@ impl FaultBackend {
         (end, delay_ns)
     }
 
-    // Whether a request that has ended so was not passed on. Of two that are alike in all of this,
-    // it does not matter which it was.
+    // Removes a request with this result from those that were not passed on. Returns whether it was
+    // one of them; equal requests are interchangeable.
     fn was_kept(&self, request: &Request, result: Result<(), Failure>) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let place = state.kept.iter().position(|kept| *kept == (*request, result));

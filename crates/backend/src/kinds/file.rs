@@ -1,5 +1,5 @@
-//! A file or block device, with the durability it has: a flush or forced write ends when the kernel
-//! says that the medium has it.
+//! A backend on a file or block device. A flush or forced write ends when the kernel reports that
+//! the data is on the medium.
 
 use std::any::Any;
 use std::fs::File;
@@ -18,10 +18,10 @@ use crate::device::{Action, Backend, Call, Failure, Geometry, Operation, Request
 use crate::named::{BackendUri, Device, Kind, Medium, Options, Parse, same, size, unknown};
 use crate::open_error::OpenError;
 
-/// See the module's description.
+/// A file or block device.
 pub struct FileBackend {
     file: Arc<OwnedFd>,
-    /// The same, where asking does not wait for a device: on tmpfs the ring is slower than a call.
+    /// The same file if it is in memory (tmpfs), where plain system calls are faster than the ring.
     in_memory: Option<File>,
     block_shift: u8,
     optimal_bytes: u32,
@@ -38,7 +38,7 @@ pub(crate) static KIND: Kind = Kind {
     parse: Parse::Medium(named),
 };
 
-/// A file or block device by name.
+/// The parsed file or block device, not yet open.
 #[derive(Debug, PartialEq, Eq)]
 struct Named {
     path: PathBuf,
@@ -50,6 +50,7 @@ struct Named {
 
 const OPTIONS: &str = "its options are size, fill, readonly and block";
 
+// Parses `PATH` and the options of `file:PATH`.
 fn named(path: &str, options: Options<'_>) -> Result<BackendUri, String> {
     let block_shift = options.block_shift;
     let path = PathBuf::from(path);
@@ -86,7 +87,7 @@ impl Device for Named {
         let opening = Opening { is_read_only: *is_read_only, claim };
         let backend = FileBackend::open(path, *block_shift, opening)?;
         if *fills {
-            // Nobody else has the file now.
+            // The claim on the file is exclusive now.
             sys::holes::fill(path)?;
         }
         Ok(Arc::new(backend))
@@ -103,12 +104,12 @@ impl Device for Named {
 }
 
 impl FileBackend {
-    /// Opens a file or block device whose blocks have two to the power of `block_shift` bytes: the
-    /// smallest that the device takes if `None`. What is left at its end is not used.
+    /// Opens a file or block device with blocks of two to the power of `block_shift` bytes; `None`
+    /// takes the smallest that the device supports. A partial block at the end is not used.
     ///
     /// # Errors
-    /// When it cannot be opened, another process has it, it is shorter than a block, or does not
-    /// take such blocks.
+    /// When the file cannot be opened, another process has claimed it, it is shorter than a block,
+    /// or the device does not support such blocks.
     pub fn open(path: &Path, block_shift: Option<u8>, opening: Opening) -> Result<Self, OpenError> {
         let disk = Disk::open(path, opening).map_err(|error| match error {
             DiskError::System(error) => OpenError::System(error),
@@ -146,6 +147,7 @@ impl FileBackend {
         })
     }
 
+    // The system call for `operation`.
     fn action(&self, operation: Operation) -> Action {
         let clear = |stretch, forced| match self.clears {
             true => Action::Clear { stretch, forced },
@@ -162,7 +164,8 @@ impl FileBackend {
     }
 }
 
-// What is in memory is read and written by calls; the rest is rare and goes the common way.
+// Executes a request on a file in memory by a plain system call; `None` for zeros and discards,
+// which are rare and use the ring.
 fn at_once(file: &File, request: &Request, data: &mut [u8]) -> Option<io::Result<()>> {
     match request.operation {
         Operation::Read => Some(file.read_exact_at(data, request.offset)),
@@ -178,7 +181,7 @@ impl Backend for FileBackend {
             block_shift: self.block_shift,
             block_count: self.bytes.load(Ordering::Relaxed) >> self.block_shift,
             optimal_bytes: self.optimal_bytes,
-            // Nothing more is promised by files.
+            // Files guarantee no more.
             atomic_bytes: 1 << self.block_shift,
             is_read_only: self.is_read_only,
         }
@@ -190,7 +193,7 @@ impl Backend for FileBackend {
 
     fn start(&self, request: &Request, data: &mut [u8], _now_ns: u64) -> Start {
         if self.is_read_only && request.operation != Operation::Read {
-            // There is nothing to flush.
+            // A flush of a read-only device has nothing to do.
             let is_flush = request.operation == Operation::Flush;
             return Start::done(if is_flush { Ok(()) } else { Err(Failure::WriteProtected) });
         }

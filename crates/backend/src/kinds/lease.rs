@@ -1,24 +1,24 @@
-//! Memory that is leased to hosts: each has a disk of its own in it, for as long as it is there.
+//! Memory that is leased to hosts: each host has its own disk in it while it is connected, and for
+//! the lease's time after that.
 //!
 //! DESIGN NOTE
 //!
 //! * A host (its NQN and its identifier) sees a *view*: a disk of `quota` bytes that holds zeros at
-//!   first, and that no other host can name. So hosts cannot read, overwrite or free what others
-//!   have, whatever they send; and nothing has to be fenced block by block.
-//! * Views take memory as they are written, and all of them together no more than the memory that
-//!   is leased. A write that finds none ends as [`Failure::NoSpace`] and changes nothing. Whoever
-//!   gives blocks back, gives memory back at once.
-//! * What is counted are pieces of 4096 bytes that have been written and not been given back whole.
-//!   The kernel may keep huge pages for them, which are more.
-//! * A lease is the time for which a view outlives the last connection of its host. The memory goes
-//!   back to the system then. When that is belongs to whoever serves the views (`target::Views`):
-//!   this module has no clock.
-//! * A host that comes later than that finds another disk, with another identity: its old writes
-//!   have nowhere to go.
+//!   first, and that no other host can address. So hosts cannot read, overwrite or free others'
+//!   data, whatever they send; and blocks need no fencing.
+//! * Views allocate memory as they are written, all together at most the memory that is leased. A
+//!   write that finds none fails with [`Failure::NoSpace`] and changes nothing. Discarding blocks
+//!   frees their memory at once.
+//! * Memory is counted in pieces of 4096 bytes that were written and not discarded whole. The
+//!   kernel may use huge pages for them, which are larger.
+//! * A view outlives the last connection of its host by the TTL of the lease; then its memory is
+//!   freed. `target::Views` keeps the time: this module has no clock.
+//! * A host that connects after that gets a new disk with a new identity, which its old writes
+//!   cannot reach.
 //!
 //! Invariants:
-//! - A piece that a view has memory for is counted, once; and no other is.
-//! - What all views have is at most what is leased.
+//! - Exactly the pieces that have memory in a view are counted, each once.
+//! - The memory of all views is at most the memory that is leased.
 
 use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,27 +33,27 @@ use crate::lease::{Lease, PIECE, Room};
 use crate::named::{Around, BackendUri, Device, Kind, Parse, same};
 use crate::open_error::OpenError;
 
-/// Words of marks, which are made when one of them is set.
+/// A chunk of words of marks, allocated on first use.
 type Chunk = OnceLock<Box<[AtomicU64]>>;
 
-/// Pieces that a word of marks is for, and words that are made at once: 128 MiB of a view.
+/// Pieces of a word of marks, and words of a chunk: 128 MiB of a view.
 const WORD: u64 = 64;
 const WORDS: usize = 512;
-/// Given back at once, while writes to the same view wait.
+/// Bytes that one step of a discard frees, while writes to the same view wait.
 const GIVEN_AT_ONCE: u64 = 1 << 20;
 const TTL: Duration = Duration::from_ms(60_000);
 const TTL_MOST: Duration = Duration::from_ms(24 * 3_600_000);
 const TTL_LEAST: Duration = Duration::from_ms(100);
 
-/// What is served to nobody as it is: its lease makes the disks of hosts.
+/// The leased memory as a device. No host is served it; hosts get views of its lease.
 pub struct LeaseBackend(Lease);
 
 /// The disk of one host.
 pub struct ViewBackend {
     memory: SharedMemory,
     geometry: Geometry,
-    /// Which pieces have memory, a bit each. Writes share the lock, and change bits of pieces that
-    /// have none; giving back has it alone.
+    /// One bit for each piece: whether it has memory. Writes share the lock and set bits; discards
+    /// hold it exclusively and clear them.
     marks: RwLock<Box<[Chunk]>>,
     used: AtomicU64,
     refused: AtomicU64,
@@ -69,7 +69,7 @@ pub(crate) static KIND: Kind = Kind {
     parse: Parse::Around(named),
 };
 
-/// One by name.
+/// The parsed device, not yet open.
 #[derive(Debug, PartialEq, Eq)]
 struct Named {
     ttl: Duration,
@@ -77,6 +77,7 @@ struct Named {
     inner: BackendUri,
 }
 
+// Parses the terms of `lease:TERMS:`.
 fn named(place: &str) -> Result<Around, String> {
     let (mut ttl, mut quota) = (TTL, None);
     for term in place.split(',') {
@@ -125,7 +126,7 @@ impl Device for Named {
 }
 
 impl LeaseBackend {
-    /// What is leased on these terms.
+    /// The device of `lease`.
     #[must_use]
     pub const fn new(lease: Lease) -> Self {
         Self(lease)
@@ -141,7 +142,7 @@ impl Backend for LeaseBackend {
         true
     }
 
-    // Nobody is served it; what would be read is nobody's.
+    // No host is served this device, so every request fails.
     fn start(&self, _request: &Request, _data: &mut [u8], _now_ns: u64) -> Start {
         Start::done(Err(Failure::WriteProtected))
     }
@@ -152,10 +153,10 @@ impl Backend for LeaseBackend {
 }
 
 impl ViewBackend {
-    /// A disk of zeros for one more host.
+    /// The disk of a new host, all zeros.
     ///
     /// # Errors
-    /// When so much address space cannot be had.
+    /// When the kernel cannot reserve the address space.
     pub fn new(lease: &Lease) -> sys::Result<Self> {
         let words = lease.quota_bytes().div_ceil(PIECE * WORD);
         let chunks = words.div_ceil(WORDS as u64);
@@ -170,13 +171,13 @@ impl ViewBackend {
         })
     }
 
-    /// Writes of its host that have found no memory.
+    /// How many writes of its host found no memory.
     #[must_use]
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
 
-    // Does something with the mark of each piece from one to before another.
+    // Calls `act` with the word and the bit of each piece from `first` to before `end`.
     fn each(marks: &[Chunk], [first, end]: [u64; 2], mut act: impl FnMut(&AtomicU64, u64)) {
         for piece in first..end {
             let word = index(piece / WORD);
@@ -186,7 +187,7 @@ impl ViewBackend {
         }
     }
 
-    // Writes with `write` to a range, all pieces of which have memory then.
+    // Allocates the pieces of a range that have no memory, then calls `write`.
     fn write(&self, [offset, length]: [u64; 2], write: impl FnOnce()) -> Result<(), Failure> {
         let pieces = [offset / PIECE, (offset + length).div_ceil(PIECE)];
         let marks = self.marks.read().unwrap_or_else(PoisonError::into_inner);
@@ -194,7 +195,8 @@ impl ViewBackend {
         Self::each(&marks, pieces, |word, bit| {
             missing += u64::from(word.load(Ordering::Relaxed) & bit == 0);
         });
-        // Taken before a mark is set, so that nothing is to be undone if there is too little.
+        // Memory is taken before a mark is set, so that nothing must be undone if there is too
+        // little.
         if missing > 0 && !self.room.take(missing * PIECE) {
             self.refused.fetch_add(1, Ordering::Relaxed);
             self.room.refused.fetch_add(1, Ordering::Relaxed);
@@ -206,14 +208,14 @@ impl ViewBackend {
                 marked += u64::from(word.fetch_or(bit, Ordering::Relaxed) & bit == 0);
             });
         }
-        // Some may have been marked meanwhile by another write.
+        // Releases memory for pieces that another write has marked meanwhile.
         self.room.give((missing - marked) * PIECE);
         self.used.fetch_add(marked * PIECE, Ordering::Relaxed);
         write();
         Ok(())
     }
 
-    // Zeros; whole pieces have no memory then.
+    // Zeros a range, step by step, and frees the memory of its whole pieces.
     fn discard(&self, [offset, length]: [u64; 2]) {
         let (mut at, end) = (offset, offset + length);
         while at < end {
@@ -223,6 +225,7 @@ impl ViewBackend {
         }
     }
 
+    // One step of `discard`.
     fn discard_some(&self, [start, end]: [u64; 2]) {
         let marks = self.marks.write().unwrap_or_else(PoisonError::into_inner);
         let whole = [start.div_ceil(PIECE), end / PIECE];
@@ -230,7 +233,7 @@ impl ViewBackend {
         Self::each(&marks, whole, |word, bit| {
             given += u64::from(word.fetch_and(!bit, Ordering::Relaxed) & bit != 0);
         });
-        // A piece at either end that has no memory has zeros, and gets none.
+        // Zeros part of a piece, unless the piece has no memory and so holds zeros already.
         let part = |from: u64, to: u64| {
             if from == to {
                 return;
@@ -246,7 +249,7 @@ impl ViewBackend {
         };
         let [first, last] = whole.map(|piece| piece * PIECE);
         if first >= last {
-            // All in one piece, or in two that follow one another.
+            // No whole piece: the range lies in one piece, or in two neighbors.
             let middle = first.clamp(start, end);
             part(start, middle);
             part(middle, end);
@@ -266,11 +269,12 @@ impl Drop for ViewBackend {
     }
 }
 
-// Checked against a size that is one.
+// Never saturates: offsets and lengths are checked against a size that fits into `usize`.
 fn index(bytes: u64) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
+// The geometry of a view.
 const fn geometry(lease: &Lease) -> Geometry {
     Geometry {
         block_shift: lease.block_shift,
@@ -299,7 +303,7 @@ impl Backend for ViewBackend {
                 Ok(())
             }
             Operation::Write { .. } => self.write(place, || self.memory.write(offset, data)),
-            // There is no medium beyond it.
+            // Memory has no medium to flush to.
             Operation::Flush => Ok(()),
             Operation::Zero { deallocates: false, .. } => {
                 self.write(place, || self.memory.zero(offset, length))

@@ -1,4 +1,4 @@
-//! A device in the target's own memory, gone when the target ends.
+//! A device in the target's own memory, lost when the target ends.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::device::{Backend, Geometry, Operation, Request, Start};
 use crate::named::{BackendUri, Device, Kind, Options, Parse, same, size};
 use crate::open_error::OpenError;
 
-/// Zeros at first; what was never written takes no memory.
+/// A device in memory: zeros at first; blocks that were never written take no memory.
 pub struct MemoryBackend {
     memory: SharedMemory,
     geometry: Geometry,
@@ -25,13 +25,14 @@ pub(crate) static KIND: Kind = Kind {
     parse: Parse::Medium(named),
 };
 
-/// One by name.
+/// The parsed device, not yet open.
 #[derive(Debug, PartialEq, Eq)]
 struct Named {
     bytes: Bytes,
     block_shift: u8,
 }
 
+// Parses the size and options of `memory:SIZE`.
 fn named(place: &str, options: Options<'_>) -> Result<BackendUri, String> {
     options.none_of_its_own("memory")?;
     Ok(BackendUri::new(Named { bytes: size(place)?, block_shift: options.block_shift() }))
@@ -52,10 +53,10 @@ impl Device for Named {
 }
 
 impl MemoryBackend {
-    /// As large as is asked for, cut off to whole blocks of two to the power of `block_shift`.
+    /// A device of `bytes`, rounded down to blocks of two to the power of `block_shift` bytes.
     ///
     /// # Errors
-    /// When so much cannot be reserved.
+    /// When the kernel cannot reserve the memory.
     pub fn new(bytes: u64, block_shift: u8) -> sys::Result<Self> {
         let block_count = bytes >> block_shift;
         let geometry = Geometry {
@@ -70,7 +71,7 @@ impl MemoryBackend {
     }
 }
 
-// Checked against a size that is one.
+// Never saturates: offsets and lengths are checked against a size that fits into `usize`.
 fn index(bytes: u64) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
@@ -89,7 +90,7 @@ impl Backend for MemoryBackend {
         match request.operation {
             Operation::Read => self.memory.read(offset, data),
             Operation::Write { .. } => self.memory.write(offset, data),
-            // There is no medium beyond it.
+            // Memory has no medium to flush to.
             Operation::Flush => {}
             Operation::Zero { deallocates: false, .. } => self.memory.zero(offset, length),
             Operation::Zero { deallocates: true, .. } | Operation::Discard => {

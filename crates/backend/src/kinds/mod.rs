@@ -1,25 +1,26 @@
-//! The kinds of devices, a module each: the backend, and beside it how it is named.
+//! The kinds of devices. Each module has a backend and the parser of its name.
 //!
 //! ```text
 //! file:PATH                    a file or block device
 //! memory:SIZE                  the target's own memory
-//! null:[SIZE]                  nothing; 1 TiB if not said
+//! null:[SIZE]                  stores nothing; 1 TiB by default
 //! model:DRIVE[*SHARE]:DEVICE   as fast as a drive: pm1725 or p3600, or a share of its throughput
 //! fault:RULES:DEVICE           failures and delays by rules, see [`crate::FaultRules`]
-//! lease:TERMS:memory:SIZE      memory of which each host has its own part: [`crate::Lease`]
+//! lease:TERMS:memory:SIZE      memory in which each host has its own disk: [`crate::Lease`]
 //! volatile:SIZE:DEVICE         behind a write cache that is lost with the process
-//! trace:PATH:DEVICE            what is asked of it, written to a file: see [`crate::TraceBackend`]
+//! trace:PATH:DEVICE            writes its requests to a file: see [`crate::TraceBackend`]
 //! ```
 //!
-//! A `DEVICE` is any of these, up to eight around one another, and is what is left of the text
-//! after the colon: a drive, rules and the path of a trace have no colon in them. In
+//! A `DEVICE` is any of these, up to eight around one another, and is the rest of the text after
+//! the colon: a drive, rules and the path of a trace have no colon in them. In
 //! `trace:/tmp/all.txt:fault:read=eio@0.01,any=5ms@once:model:pm1725*0.1:memory:8GiB`, requests are
-//! traced as their sender sees them. A lease is of memory, and nothing stands around it.
+//! traced as their sender sees them. Only memory can be leased, and no device stands around a
+//! lease.
 //!
-//! The device inside may end in `?block=512` or `?block=4096`, its block; `file` also takes
-//! `size=SIZE`, which makes the file if it is not there, `readonly`, with which it is never written
-//! and may be read by others at the same time, and `fill`, with which zeros are written to all its
-//! holes before it is used, so that reads of them ask the medium.
+//! The device inside may end in `?block=512` or `?block=4096`, its block size; `file` also takes
+//! `size=SIZE`, which creates a missing file; `readonly`, which never writes the file and lets
+//! others read it at the same time; and `fill`, which first writes zeros to all holes of the file,
+//! so that reads of them reach the medium.
 //!
 //! A new kind is its module and a row of `ALL`.
 

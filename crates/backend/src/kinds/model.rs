@@ -1,4 +1,5 @@
-//! An emulated flash drive: any backend, as fast as a drive's channels, buffer and interface are.
+//! An emulated flash drive: a backend around any other that takes as long as a drive's channels,
+//! buffer and interface would.
 //!
 //! ```text
 //! read  ─► interface ─► the channels of its pages ─────────► ends
@@ -6,13 +7,13 @@
 //!                          └─► channel after channel: program, copies, erase
 //! ```
 //!
-//! Every part has a time from which it is free; what comes is served in the order in which it
-//! comes. So a read waits for the programs before it, and a write for room in the buffer.
+//! Every part has a time from which it is free, and serves requests in the order of their arrival.
+//! So a read waits for the programs before it, and a write for room in the buffer.
 //!
-//! Follows drives whose buffer survives a loss of power: forced writes and flushes need not wait
-//! for programs. Departs from drives in that reads are not preferred to programs; that a page is
-//! read from the channel its address names, wherever it was programmed; and that the drive is
-//! always as after long writing at random.
+//! Follows drives whose buffer survives a power loss: forced writes and flushes need not wait for
+//! programs. Departs from drives in that reads have no priority over programs; that a page is read
+//! from the channel of its address, wherever it was programmed; and that the drive is always in the
+//! steady state of random writes.
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,53 +25,52 @@ use crate::device::{Backend, Failure, Geometry, Operation, Request, Start};
 use crate::named::{Around, BackendUri, Device, Kind, Parse, same};
 use crate::open_error::OpenError;
 
-/// What a drive is made of; times are in nanoseconds, pages have 4 KiB.
+/// The parameters of a drive; pages have 4 KiB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ModelConfig {
-    /// What works side by side.
+    /// Number of flash channels, which work in parallel.
     channels: u32,
-    /// Of every command, however busy the drive is.
+    /// Fixed time of every command.
     command_ns: u64,
-    /// In each direction.
+    /// Bandwidth of the interface in each direction.
     interface_bytes_per_us: u64,
-    /// How much of the time the interface is the drive's: less than all of a scaled one.
+    /// Share of the interface's time that the drive has: less than all for a scaled drive.
     interface_share: Fraction,
-    /// A channel's for a page.
+    /// Time of a channel to read a page.
     read_ns: u64,
-    /// See `read_ns`.
+    /// Time of a channel to program a page.
     program_ns: u64,
-    /// A channel's, after so many programs.
+    /// Time of an erase, for which a channel is busy after every `erase_pages` programs.
     erase_ns: u64,
-    /// See `erase_ns`.
+    /// Programs of a channel between two erases.
     erase_pages: u64,
-    /// Pages still in use that are read and programmed again for a thousand that are written
-    /// where no write has just ended: what garbage collection costs.
+    /// Valid pages that garbage collection copies for every thousand pages of random writes.
     copies_per_mille: u64,
-    /// To put a write into the buffer.
+    /// Time to put a write into the buffer.
     buffer_ns: u64,
-    /// What the buffer holds; it bounds how long a read waits for programs.
+    /// Pages that the buffer holds, which bounds how long a read waits for programs.
     buffer_pages: u32,
 }
 
-/// See the module's description.
+/// A device as fast as an emulated drive.
 pub struct ModelBackend {
     inner: Arc<dyn Backend>,
     config: ModelConfig,
-    /// Shards share it, as an emulated drive is one drive. What the lock costs is part of this
-    /// process, not of what is emulated: it is over long before a channel is.
+    /// Shared by all shards, since the emulated drive is one drive. The cost of the lock is not
+    /// emulated; it is far shorter than an operation of a channel.
     state: Mutex<State>,
 }
 
 struct State {
     channels: Vec<Channel>,
-    /// Whose turn it is to program, of those that are free at once.
+    /// The channel whose turn it is to program, of those that are free at the same time.
     next_channel: usize,
-    /// When the interface is free: for reads, and for writes.
+    /// When the interface is free, for reads and for writes.
     interface_free_ns: [u64; 2],
-    /// When the page in each place of the buffer will have been programmed.
+    /// For each place of the buffer, when its page will have been programmed.
     buffer: Vec<u64>,
     next_place: usize,
-    /// Where the latest streams of writes have ended.
+    /// The ends of the latest streams of sequential writes.
     streams: [u64; STREAMS],
     next_stream: usize,
 }
@@ -80,15 +80,15 @@ struct Channel {
     free_ns: u64,
     /// Programs since the last erase.
     programmed: u64,
-    /// Thousandths of copies that are due.
+    /// Copies that are due, in thousandths.
     copies: u64,
 }
 
-/// Bytes that are read and programmed at once.
+/// Bytes of a page.
 const PAGE_BYTES: u64 = 4096;
-/// Streams of writes that are told apart.
+/// Streams of sequential writes that are tracked.
 const STREAMS: usize = 16;
-/// No write has ended there.
+/// The entry of an unused stream.
 const NO_STREAM: u64 = u64::MAX;
 
 impl ModelConfig {
@@ -137,7 +137,7 @@ impl ModelConfig {
         }
     }
 
-    /// The drive that is called so.
+    /// The drive called `name`; `None` if there is none.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         match name {
@@ -166,13 +166,13 @@ impl ModelConfig {
         }
     }
 
-    // What bytes take on the interface.
+    // Time to transfer `bytes` over the interface.
     const fn transfer_ns(&self, bytes: u64) -> u64 {
         bytes.saturating_mul(1_000) / self.interface_bytes_per_us
     }
 }
 
-/// The whole, as shares count it.
+/// Parts per million of a whole.
 const PPM: u64 = 1_000_000;
 
 /// `model:DRIVE[*SHARE]:DEVICE`.
@@ -184,14 +184,14 @@ pub(crate) static KIND: Kind = Kind {
     parse: Parse::Around(named),
 };
 
-/// One by name.
+/// The parsed device, not yet open.
 #[derive(Debug, PartialEq, Eq)]
 struct Named {
     config: ModelConfig,
     inner: BackendUri,
 }
 
-// A drive, and how much of it.
+// Parses `DRIVE[*SHARE]`.
 fn named(place: &str) -> Result<Around, String> {
     let (name, share) = place.split_once('*').unwrap_or((place, "1"));
     let config = ModelConfig::named(name)
@@ -216,19 +216,19 @@ impl Device for Named {
 }
 
 impl ModelBackend {
-    /// A backend that takes as long as the drive would, or longer where it is itself slower.
+    /// Wraps `inner`: requests take as long as on the drive, or longer where `inner` is slower.
     #[must_use]
     pub fn new(inner: Arc<dyn Backend>, config: ModelConfig) -> Self {
         Self { inner, config, state: Mutex::new(State::new(&config)) }
     }
 
-    // When the drive would be done.
+    // Schedules a request on the drive. Returns when the drive would complete it.
     fn reserve(&self, request: &Request, now_ns: u64) -> u64 {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let served_ns = match request.operation {
             Operation::Read => state.read(&self.config, request, now_ns),
             Operation::Write { .. } => state.write(&self.config, request, now_ns),
-            // These change what the drive knows of its pages, not the pages.
+            // These neither read nor program pages.
             Operation::Flush | Operation::Zero { .. } | Operation::Discard => now_ns,
         };
         served_ns + self.config.command_ns
@@ -238,7 +238,8 @@ impl ModelBackend {
 impl State {
     fn new(config: &ModelConfig) -> Self {
         let count = u64::from(config.channels);
-        // Each is elsewhere between two erases: they do not all erase at once.
+        // Channels start at different points between two erases, so that they do not erase
+        // together.
         let channel = |index| Channel {
             free_ns: 0,
             programmed: index * config.erase_pages / count,
@@ -255,6 +256,7 @@ impl State {
         }
     }
 
+    // Schedules a read. Returns when its data has been transferred.
     fn read(&mut self, config: &ModelConfig, request: &Request, now_ns: u64) -> u64 {
         let transfer_ns = config.transfer_ns(request.length);
         let begun_ns = self.admit(config, 0, transfer_ns, now_ns);
@@ -270,19 +272,20 @@ impl State {
         ready_ns + transfer_ns
     }
 
+    // Schedules a write. Returns when the buffer has taken it.
     fn write(&mut self, config: &ModelConfig, request: &Request, now_ns: u64) -> u64 {
         let transfer_ns = config.transfer_ns(request.length);
         let mut taken_ns = self.admit(config, 1, transfer_ns, now_ns);
         let end = request.offset + request.length;
         let continues = self.follow(request.offset, end);
-        // A page that a stream has begun is in the buffer already.
+        // A stream's partial last page is in the buffer already.
         let first = match continues {
             true => request.offset.div_ceil(PAGE_BYTES),
             false => request.offset / PAGE_BYTES,
         };
         let copies = if continues { 0 } else { config.copies_per_mille };
         for _ in first..end.div_ceil(PAGE_BYTES) {
-            // Places are used in turn: this one is free when the page before it is programmed.
+            // Places are used in turn: this one is free when its last page has been programmed.
             taken_ns = taken_ns.max(self.buffer[self.next_place]);
             let channel = self.choose(taken_ns);
             let done_ns = self.channels[channel].program(config, copies, taken_ns);
@@ -292,8 +295,8 @@ impl State {
         taken_ns + config.buffer_ns + transfer_ns
     }
 
-    // When the interface takes a request up. All that is fixed is added at its end instead, so
-    // that channels are asked in the order of time.
+    // Reserves the interface for a request. Returns when its transfer begins. Fixed times are added
+    // at the request's end instead, so that channels see requests in the order of time.
     fn admit(&mut self, config: &ModelConfig, way: usize, transfer_ns: u64, now_ns: u64) -> u64 {
         let free_ns = &mut self.interface_free_ns[way];
         let begun_ns = now_ns.max(*free_ns);
@@ -301,8 +304,8 @@ impl State {
         begun_ns
     }
 
-    // The channel that can program first, of equals the next in turn: flash is written wherever
-    // there is room, so nobody waits for one that erases.
+    // The channel that can program first, the next in turn if several can: flash is written
+    // wherever there is room, so no write waits for a channel that erases.
     fn choose(&mut self, from_ns: u64) -> usize {
         let count = self.channels.len();
         let in_turn = (0..count).map(|step| (self.next_channel + step) % count);
@@ -312,7 +315,7 @@ impl State {
         chosen
     }
 
-    // Whether a write goes on where one has ended.
+    // Records the end of a write. Returns whether the write continues a stream.
     fn follow(&mut self, offset: u64, end: u64) -> bool {
         let stream = self.streams.iter().position(|&at| at == offset);
         let index = stream.unwrap_or(self.next_stream);
@@ -325,7 +328,8 @@ impl State {
 }
 
 impl Channel {
-    // When a page that is there from a time on has been programmed.
+    // Programs a page that is in the buffer from `from_ns` on. Returns when it is programmed;
+    // copies and erases follow.
     fn program(&mut self, config: &ModelConfig, copies_per_mille: u64, from_ns: u64) -> u64 {
         let done_ns = self.free_ns.max(from_ns) + config.program_ns;
         self.copies += copies_per_mille;

@@ -1,4 +1,4 @@
-//! Nothing: what is written is lost, what is read is zeros.
+//! A device that stores nothing: writes are dropped, reads return zeros.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::device::{Backend, Geometry, Operation, Request, Start};
 use crate::named::{BackendUri, Device, Kind, Options, Parse, same, size};
 use crate::open_error::OpenError;
 
-/// A device that costs nothing, to measure everything else.
+/// A device that takes no time, to measure everything else.
 #[derive(Debug, Clone, Copy)]
 pub struct NullBackend {
     geometry: Geometry,
@@ -24,16 +24,17 @@ pub(crate) static KIND: Kind = Kind {
     parse: Parse::Medium(named),
 };
 
-/// One by name.
+/// The parsed device, not yet open.
 #[derive(Debug, PartialEq, Eq)]
 struct Named {
     bytes: Bytes,
     block_shift: u8,
 }
 
-/// Size of one that does not say its own.
+/// The default size.
 const BYTES: u64 = 1 << 40;
 
+// Parses the size and options of `null:[SIZE]`.
 fn named(place: &str, options: Options<'_>) -> Result<BackendUri, String> {
     options.none_of_its_own("null")?;
     let bytes = if place.is_empty() { Bytes::new(BYTES) } else { size(place)? };
@@ -51,7 +52,7 @@ impl Device for Named {
 }
 
 impl NullBackend {
-    /// As large as it is said to be, with blocks of two to the power of `block_shift` bytes.
+    /// A device of `bytes`, rounded down to blocks of two to the power of `block_shift` bytes.
     #[must_use]
     pub const fn new(bytes: u64, block_shift: u8) -> Self {
         let block_count = bytes >> block_shift;

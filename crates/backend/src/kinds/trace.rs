@@ -1,14 +1,14 @@
-//! Any backend, with what is asked of it written down as blkparse writes it.
+//! A backend around any other that writes its requests to a file, in the format of blkparse.
 //!
 //! ```text
 //!   0,0    0        1     0.000000000  4711  Q   R 8 + 8 [afar]
 //!   0,0    0        2     0.000083500  4711  C   R 8 + 8 [0]
 //! ```
 //!
-//! A request has a line when it comes (Q) and one when it has ended (C): device, processor, number
-//! of the line, seconds since the first request, process, what, kind (R, W, D; WF when forced, FF
-//! for a flush), first sector and sectors of 512 bytes, and who, or the error. Departs from
-//! blkparse in that device and processor are always 0, and that errors are negative.
+//! A request has a line when it arrives (Q) and one when it has ended (C): device, processor,
+//! number of the line, seconds since the first request, process, action, kind (R, W, D; WF when
+//! forced, FF for a flush), first sector and sectors of 512 bytes, and the program or the error.
+//! Departs from blkparse in that device and processor are always 0, and that errors are negative.
 
 use std::any::Any;
 use std::fs::File;
@@ -23,13 +23,13 @@ use crate::device::{Backend, Failure, Geometry, Operation, Request, Start};
 use crate::named::{Around, BackendUri, Device, Kind, Parse, same};
 use crate::open_error::OpenError;
 
-/// See the module's description.
+/// A backend that traces its requests.
 ///
-/// The file is up to date a second after every request, if another comes by then, and when the
-/// backend is dropped. A trace that cannot be written ends there; requests do not.
+/// A line that comes a second or more after the last flush flushes the file, and so does dropping
+/// the backend. If writing fails, the trace ends; requests go on.
 pub struct TraceBackend {
     inner: Arc<dyn Backend>,
-    /// Lines are written one after another, whichever shard they come from.
+    /// Shared by all shards, whose lines are written one after another.
     log: Mutex<Log>,
 }
 
@@ -37,7 +37,7 @@ struct Log {
     out: BufWriter<File>,
     process: u32,
     lines: u64,
-    /// When the first request came.
+    /// When the first request arrived.
     began_ns: Option<u64>,
     flushed_ns: u64,
     has_failed: bool,
@@ -45,7 +45,7 @@ struct Log {
 
 const NS_PER_SEC: u64 = 1_000_000_000;
 const SECTOR_BYTES: u64 = 512;
-/// Who asks; blkparse has the program's name there.
+/// The program's name in lines of arrivals.
 const PROGRAM: &str = "afar";
 
 /// `trace:PATH:DEVICE`.
@@ -56,13 +56,14 @@ pub(crate) static KIND: Kind = Kind {
     parse: Parse::Around(named),
 };
 
-/// One by name.
+/// The parsed device, not yet open.
 #[derive(Debug, PartialEq, Eq)]
 struct Named {
     path: PathBuf,
     inner: BackendUri,
 }
 
+// Parses the path of `trace:PATH:`.
 fn named(place: &str) -> Result<Around, String> {
     let path = PathBuf::from(place);
     Ok(Box::new(move |inner| {
@@ -94,10 +95,10 @@ impl Device for Named {
 }
 
 impl TraceBackend {
-    /// A backend whose requests are written to a file: a new one, or over what it held.
+    /// Wraps `inner` and writes its requests to the file `path`, which is created or overwritten.
     ///
     /// # Errors
-    /// When the file cannot be made, or is a block device: that may be somebody's disk.
+    /// When the file cannot be created, or is a block device, which may be somebody's disk.
     pub fn create(inner: Arc<dyn Backend>, path: &Path) -> io::Result<Self> {
         if path.metadata().is_ok_and(|there| there.file_type().is_block_device()) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a block device"));
@@ -113,16 +114,18 @@ impl TraceBackend {
         Ok(Self { inner, log: Mutex::new(log) })
     }
 
+    // Writes a line unless the trace has failed.
     fn note(&self, action: char, request: &Request, tail: &str, now_ns: u64) {
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         if !log.has_failed {
-            // Half a line may be there; what would follow it could not be read.
+            // A partial line may have been written; lines after it could not be parsed.
             log.has_failed = log.note(action, request, tail, now_ns).is_err();
         }
     }
 }
 
 impl Log {
+    // Writes one line, and flushes the file if the last flush is a second old.
     fn note(&mut self, action: char, request: &Request, tail: &str, now_ns: u64) -> io::Result<()> {
         let began_ns = *self.began_ns.get_or_insert_with(|| {
             self.flushed_ns = now_ns;
@@ -156,6 +159,7 @@ impl Log {
     }
 }
 
+// The kind of an operation in blkparse's letters.
 const fn kind(operation: Operation) -> &'static str {
     match operation {
         Operation::Read => "R",
@@ -166,7 +170,7 @@ const fn kind(operation: Operation) -> &'static str {
     }
 }
 
-// As the kernel numbers errors of block devices.
+// The error number of a result, as the kernel numbers errors of block devices.
 const fn error(result: Result<(), Failure>) -> &'static str {
     match result {
         Ok(()) => "0",

@@ -1,16 +1,16 @@
-//! Any backend behind a write cache that is lost with its process.
+//! A backend around any other with a write cache that is lost with the process.
 //!
 //! A process that is killed loses nothing that the kernel already has, so a device that never
-//! flushes looks durable. This one keeps what is written in the memory of the process until it is
-//! flushed: `kill -9` is to it what a power failure is to a drive.
+//! flushes looks durable. This one keeps written data in the memory of the process until a flush:
+//! `kill -9` is to it what a power failure is to a drive.
 //!
 //! Invariants:
-//! - After a flush, or a forced write, the device inside has what these promise.
-//! - What was written and not flushed may reach the device inside or not, in any order, in whole
-//!   blocks: some is written early by chance, and more when the cache is full.
+//! - After a flush, the device inside has all written data; after a forced write, that write's
+//!   data.
+//! - Data that was not flushed may reach the device inside or not, in any order, in whole blocks:
+//!   some is written early at random, and more when the cache is full.
 //!
-//! Everything is done by the thread that asks, which waits for it: this device is to be right, not
-//! fast.
+//! The calling thread does all work and waits for it: this device is meant to be correct, not fast.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ use crate::device::{Action, Backend, Call, Failure, Geometry, Operation, Request
 use crate::named::{Around, BackendUri, Device, Kind, Parse, same};
 use crate::open_error::OpenError;
 
-/// See the module's description.
+/// A device behind a volatile write cache.
 pub struct VolatileBackend {
     inner: Arc<dyn Backend>,
     blocks_most: usize,
@@ -35,12 +35,12 @@ pub struct VolatileBackend {
 }
 
 struct State {
-    /// What the device inside does not have, by place.
+    /// Blocks that the device inside does not have yet, by offset.
     dirty: BTreeMap<u64, Box<[u8]>>,
     draw: Draw,
 }
 
-/// Of so many writes, one is followed by the early write of some block.
+/// One of this many block writes, on average, writes a random block out early.
 const EARLY: u64 = 8;
 
 /// `volatile:SIZE:DEVICE`.
@@ -52,13 +52,14 @@ pub(crate) static KIND: Kind = Kind {
     parse: Parse::Around(named),
 };
 
-/// One by name.
+/// The parsed device, not yet open.
 #[derive(Debug, PartialEq, Eq)]
 struct Named {
     bytes: u64,
     inner: BackendUri,
 }
 
+// Parses the size of the cache in `volatile:SIZE:`.
 fn named(place: &str) -> Result<Around, String> {
     let bytes: Bytes = place.parse().map_err(|error| format!("{error}"))?;
     let bytes = bytes.get();
@@ -86,7 +87,7 @@ impl Device for Named {
 }
 
 impl VolatileBackend {
-    /// A cache of so many bytes before a device; `seed` draws what is written early.
+    /// Wraps `inner` with a cache of `bytes`; `seed` determines which blocks are written early.
     #[must_use]
     pub fn new(inner: Arc<dyn Backend>, bytes: u64, seed: u64) -> Self {
         let blocks = bytes / u64::from(inner.geometry().block_bytes());
@@ -99,7 +100,7 @@ impl VolatileBackend {
         self.inner.geometry().block_bytes() as usize
     }
 
-    // Has the device inside do something, and waits for that.
+    // Executes a request on the device inside and waits for its end.
     fn perform(&self, request: &Request, data: &mut [u8], now_ns: u64) -> Result<(), Failure> {
         let mut block = Block::new(data.len());
         block[..data.len()].copy_from_slice(data);
@@ -113,6 +114,7 @@ impl VolatileBackend {
         result
     }
 
+    // Writes the dirty block at `offset` to the device inside; it stays dirty if that fails.
     fn write_out(&self, state: &mut State, offset: u64, now_ns: u64) -> Result<(), Failure> {
         let Some(mut data) = state.dirty.remove(&offset) else { return Ok(()) };
         let operation = Operation::Write { forced: false };
@@ -124,7 +126,7 @@ impl VolatileBackend {
         result
     }
 
-    // Some block, as likely as any other if they are spread evenly.
+    // Writes out a random dirty block: the next one from a random offset.
     fn write_out_any(&self, state: &mut State, now_ns: u64) -> Result<(), Failure> {
         let from = state.draw.below(self.inner.geometry().bytes().max(1));
         let next = state.dirty.range(from..).next().or_else(|| state.dirty.first_key_value());
@@ -132,6 +134,7 @@ impl VolatileBackend {
         self.write_out(state, offset, now_ns)
     }
 
+    // Caches a block, and perhaps writes others out.
     fn keep(
         &self,
         state: &mut State,
@@ -149,6 +152,7 @@ impl VolatileBackend {
         Ok(())
     }
 
+    // Writes out all dirty blocks and flushes the device inside.
     fn flush(&self, state: &mut State, now_ns: u64) -> Result<(), Failure> {
         while let Some(offset) = state.dirty.first_key_value().map(|(offset, _)| *offset) {
             self.write_out(state, offset, now_ns)?;
@@ -157,6 +161,7 @@ impl VolatileBackend {
         self.perform(&request, &mut [], now_ns)
     }
 
+    // Executes a request.
     fn act(&self, request: &Request, data: &mut [u8], now_ns: u64) -> Result<(), Failure> {
         let state = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes = self.block_bytes();
@@ -194,7 +199,7 @@ impl VolatileBackend {
     }
 }
 
-// What a device asks of the kernel.
+// Executes a system call of the device inside, and waits for it.
 fn perform(call: &Call, offset: u64, data: &mut [u8]) -> Result<(), Failure> {
     let file = call.file.try_clone().map(File::from);
     let done = file.and_then(|file| match call.action {
@@ -204,7 +209,7 @@ fn perform(call: &Call, offset: u64, data: &mut [u8]) -> Result<(), Failure> {
             if forced { file.sync_data() } else { Ok(()) }
         }
         Action::Sync => file.sync_data(),
-        // Zeros are written as data.
+        // Never called: zeros are cached and written as data.
         Action::Clear { .. } | Action::WriteZeros { .. } => {
             Err(std::io::ErrorKind::Unsupported.into())
         }
