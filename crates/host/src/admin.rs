@@ -316,6 +316,7 @@ impl AdminQueue {
     }
 }
 
+// The error for a failed system call.
 fn system(error: sys::Error) -> HostError {
     let sys::Error { operation, source } = error;
     HostError::Network { operation, source }

@@ -355,10 +355,12 @@ fn posts<M>(count: usize) -> Result<Ends<M>, HostError> {
     Ok(posts.map_err(system)?.into_iter().unzip())
 }
 
+// The error for a failed system call.
 fn system(sys::Error { operation, source }: sys::Error) -> HostError {
     HostError::Network { operation, source }
 }
 
+// The error that no path was found.
 fn no_path(reason: String) -> HostError {
     HostError::Protocol { operation: "look for a path", reason }
 }

@@ -52,6 +52,7 @@ pub(super) struct LostWay {
 pub(super) struct LostWays(Mutex<Vec<LostWay>>);
 
 impl LostWays {
+    // Locks the list of lost paths.
     fn all(&self) -> MutexGuard<'_, Vec<LostWay>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

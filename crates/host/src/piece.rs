@@ -90,6 +90,7 @@ impl Memory {
         Self(Mutex::new(Pool::new(terms)))
     }
 
+    // Locks the pool.
     fn pool(&self) -> MutexGuard<'_, Pool> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

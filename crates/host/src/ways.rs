@@ -22,6 +22,7 @@ impl Ways {
         Self(Mutex::new(vec![None; count]))
     }
 
+    // Locks the list of open paths.
     fn all(&self) -> MutexGuard<'_, Vec<Option<Opened>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -283,6 +283,7 @@ impl Controller {
         place.is_some_and(|place| self.requests.remove(place).is_some())
     }
 
+    // Executes an admin command.
     fn admin(
         &mut self,
         slot: Slot,

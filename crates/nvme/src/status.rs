@@ -13,6 +13,7 @@ macro_rules! statuses {
         impl Status {
             $($(#[$doc])* pub const $name: Self = Self($type << 8 | $code);)*
 
+            // The name of the constant with this status, if any.
             const fn name(self) -> Option<&'static str> {
                 match self.0 & !DNR {
                     $(bits if bits == Self::$name.0 => Some(stringify!($name)),)*

@@ -153,6 +153,7 @@ impl SenseKey {
         Self::Miscompare,
     ];
 
+    // The sense key with this number; `None` for an unknown one.
     fn from_number(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|key| *key as u8 == number)
     }
@@ -222,6 +223,7 @@ impl Sense {
         if is_descriptor { self.write_descriptors() } else { self.write_fixed() }
     }
 
+    // Encodes fixed format sense data.
     fn write_fixed(&self) -> Vec<u8> {
         use fixed::*;
         let mut bytes = vec![0; BYTES];
@@ -238,6 +240,7 @@ impl Sense {
         bytes
     }
 
+    // Encodes descriptor format sense data.
     fn write_descriptors(&self) -> Vec<u8> {
         use descriptor::*;
         let mut bytes = vec![0; header::BYTES];
@@ -287,6 +290,7 @@ impl Sense {
         }
     }
 
+    // Decodes the descriptors of information and of the sense-key specific field; skips others.
     fn read_descriptors(&mut self, mut rest: &[u8]) {
         use descriptor::*;
         while rest.len() >= BEFORE {
@@ -310,6 +314,7 @@ fn additional(bytes: usize) -> u8 {
 }
 
 impl Field {
+    // Encodes the field pointer (sense-key specific).
     fn write(self) -> [u8; 3] {
         use pointer::*;
         let mut bytes = [0; 3];
@@ -321,6 +326,7 @@ impl Field {
         bytes
     }
 
+    // Decodes a field pointer; `None` if SKSV is clear.
     fn read(bytes: [u8; 3]) -> Option<Self> {
         use pointer::*;
         let bit = BPV.get(&bytes).then(|| BIT_POINTER.get(&bytes));

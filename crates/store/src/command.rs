@@ -132,6 +132,7 @@ impl Command {
         }
     }
 
+    // The command's kind.
     pub(crate) const fn operation(&self) -> Operation {
         match self {
             Self::Get(_) => Operation::Get,

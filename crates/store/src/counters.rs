@@ -81,6 +81,7 @@ impl Counters {
 }
 
 impl OperationTally {
+    // Adds the tally of another thread.
     fn merge(&mut self, other: &Self) {
         self.waited.merge(&other.waited);
         self.served.merge(&other.served);

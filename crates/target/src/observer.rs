@@ -68,6 +68,7 @@ impl Observer {
         Arc::clone(&self.subsystems.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    // Replaces the subsystems that are served.
     pub(super) fn serve(&self, subsystems: Vec<Arc<Subsystem>>) {
         *self.subsystems.write().unwrap_or_else(PoisonError::into_inner) = subsystems.into();
     }

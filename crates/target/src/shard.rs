@@ -230,11 +230,13 @@ impl Shard {
         }
     }
 
+    // Waits for the next wake-up by a message.
     fn read_mail(&mut self, block: Block) {
         let own = &self.seed.peers[usize::from(self.seed.index)];
         self.ring.hear(&own.waker, MAIL, block);
     }
 
+    // Takes an accepted socket in as a new connection if there is room.
     fn accepted(&mut self, number: u32, completed: Completed) {
         let is_stopping = self.stopping_ns.is_some();
         if let Some(socket) = completed.accepted
@@ -297,6 +299,7 @@ impl Shard {
         }
     }
 
+    // Adds a connection, new or moved from another shard. Returns its number.
     fn adopt(&mut self, mut connection: Box<Connection>) -> u32 {
         // Its namespaces may have changed while it moved between shards.
         connection.refresh();
@@ -351,6 +354,7 @@ impl Shard {
         act(&mut self.site(u32::MAX, Account::NOBODY))
     }
 
+    // What a connection may use of the shard.
     fn site(&mut self, connection: u32, account: Account) -> Site<'_> {
         Site {
             ring: &mut self.ring,
@@ -423,6 +427,7 @@ impl Shard {
         deadlines.into_iter().flatten().min()
     }
 
+    // Until when the shard may sleep.
     fn deadline_ns(&self) -> Option<u64> {
         [self.jobs.deadline_ns(), self.times.next_ns()].into_iter().flatten().min()
     }

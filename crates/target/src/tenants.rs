@@ -33,6 +33,7 @@ impl Usage {
         self.bytes += other.bytes;
     }
 
+    // The counters of an account's work.
     const fn of(work: &Work) -> Self {
         Self {
             connections: 0,

@@ -156,6 +156,7 @@ impl Witness {
         Ok(Self { book: Arc::default(), waker: Waker::new()? })
     }
 
+    // Locks the book.
     fn book(&self) -> MutexGuard<'_, Book> {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }

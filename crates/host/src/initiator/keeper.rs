@@ -71,6 +71,7 @@ pub(crate) fn keep(
     Ok(Box::new(keeper))
 }
 
+// The error for a failed system call.
 fn system(error: sys::Error) -> HostError {
     let sys::Error { operation, source } = error;
     HostError::Network { operation, source }

@@ -78,10 +78,12 @@ pub fn identify(
     if found.is_empty() { Err(no_disk()) } else { Ok(found) }
 }
 
+// The error for an answer that violates the protocol.
 fn wrong(reason: String) -> HostError {
     HostError::Protocol { operation: LOOK, reason }
 }
 
+// The error that the target has no disk.
 fn no_disk() -> HostError {
     wrong("the target has no disk".to_owned())
 }
@@ -101,6 +103,7 @@ fn inquiry(session: &mut Session, lun: Lun) -> Result<FoundInquiry, HostError> {
     FoundInquiry::read(&data).ok_or_else(|| wrong("INQUIRY brings too little".to_owned()))
 }
 
+// Returns whether the logical unit is a disk, by its INQUIRY data.
 fn is_disk(session: &mut Session, lun: Lun) -> Result<bool, HostError> {
     inquiry(session, lun).map(|found| found.is_disk())
 }

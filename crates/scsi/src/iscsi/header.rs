@@ -151,10 +151,12 @@ impl Header {
     }
 }
 
+// The flags byte of a text PDU.
 const fn text_flags(is_final: bool, continues: bool) -> u8 {
     (if is_final { FINAL } else { 0 }) | (if continues { CONTINUE } else { 0 })
 }
 
+// The flags of a residual count.
 const fn residual_flags(residual: Residual) -> u8 {
     match residual {
         Residual::None => 0,
@@ -163,6 +165,7 @@ const fn residual_flags(residual: Residual) -> u8 {
     }
 }
 
+// The residual that flags and a count denote.
 fn residual_of(flags: u8, count: u32) -> Residual {
     match flags & (OVERFLOW | UNDERFLOW) {
         OVERFLOW => Residual::Overflow(count),

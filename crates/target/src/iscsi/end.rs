@@ -158,6 +158,7 @@ impl IscsiEnd {
         }
     }
 
+    // Adds the logged-in connection to a session, or creates one, if there is room.
     fn place(
         &mut self,
         identity: Identity,
