@@ -225,7 +225,8 @@ impl Owner {
         self.finish(began_ns)
     }
 
-    // Answers every command in execution, ends the threads and sums up the outcome.
+    // Completes the commands in execution, writes what the sockets take of their answers, ends the
+    // threads and sums up the outcome.
     fn finish(mut self, began_ns: u64) -> Result<Outcome, ServerError> {
         self.poll.remove(&self.listener);
         while self.at_work > 0 {
