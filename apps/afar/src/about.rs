@@ -7,6 +7,7 @@ use clap::Args;
 use console::{Failure, Output};
 use measure::{LoadResults, Results, RunResults, WorkloadResults};
 use results::about::About;
+use results::disks::DiskComparison;
 use results::doctor::Checkup;
 use results::live::Watching;
 use results::order::PageOrder;
@@ -26,13 +27,14 @@ use results::torture::Torture;
 use results::{ClosedLoop, Findings, Record, Requirements, Validation};
 
 /// Every record that a command writes as JSON, by schema.
-const RECORDS: [&str; 26] = [
+const RECORDS: [&str; 27] = [
     About::SCHEMA,
     Admission::SCHEMA,
     Bill::SCHEMA,
     Checkup::SCHEMA,
     ClosedLoop::SCHEMA,
     CostMap::SCHEMA,
+    DiskComparison::SCHEMA,
     Findings::SCHEMA,
     FleetDemand::SCHEMA,
     KvServed::SCHEMA,

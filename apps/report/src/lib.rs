@@ -34,6 +34,7 @@ mod watch;
 mod words;
 
 mod disk;
+mod disks;
 mod faults;
 mod flows;
 mod kv;

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::context::Context;
 use super::section::Section;
 use super::{
-    disk, faults, flows, kv, loops, plan, predicted, reproduced, requirement, run, served, sim,
+    disk, disks, faults, flows, kv, loops, plan, predicted, reproduced, requirement, run, served, sim,
     sweep, torture, validated, workload,
 };
 
@@ -77,13 +77,14 @@ pub type OfSweep<'a> = &'a dyn Fn(&Path) -> Result<Findings, String>;
 type Reader = fn(Value, &Context) -> Result<Section, serde_json::Error>;
 
 /// Kinds of records by their schema.
-const READERS: [(&str, Reader); 21] = [
+const READERS: [(&str, Reader); 22] = [
     (RunResults::SCHEMA, run::section),
     (Findings::SCHEMA, sweep::section),
     (Requirements::SCHEMA, requirement::section),
     (LoadResults::SCHEMA, kv::section),
     (results::served::KvServed::SCHEMA, served::section),
     (WorkloadResults::SCHEMA, workload::section),
+    (results::disks::DiskComparison::SCHEMA, disks::section),
     (results::torture::Torture::SCHEMA, torture::section),
     (results::sim::Simulation::SCHEMA, sim::section),
     (results::sim::Simulations::SCHEMA, sim::many::section),

@@ -62,11 +62,18 @@ impl Reading {
     /// The noise from `self` until now. Children count once they have ended and were waited for.
     #[must_use]
     pub fn until_now(&self) -> Noise {
+        self.until_now_beside(Duration::ZERO)
+    }
+
+    /// The same where other processes of this machine belong to the run, too, such as the target of
+    /// a load: their processor time meanwhile is no other program's.
+    #[must_use]
+    pub fn until_now_beside(&self, theirs: Duration) -> Noise {
         let now = Self::now();
         let elapsed = now.at - self.at;
         let programs = now.processors.programs_since(self.processors);
         let ours = now.ours.processor_ns().saturating_sub(self.ours.processor_ns());
-        let others = programs.saturating_sub(Duration::from_nanos(ours));
+        let others = programs.saturating_sub(Duration::from_nanos(ours)).saturating_sub(theirs);
         let all = elapsed.as_secs_f64() * self.processors.count() as f64;
         let pressure = now.pressure.saturating_sub(self.pressure);
         let share = |part: Duration, whole: f64| match part.as_secs_f64() / whole {
@@ -142,6 +149,8 @@ mod tests {
         }
         let noise = before.until_now();
         assert!(noise.others > 0.0, "{noise:?}");
+        let beside = before.until_now_beside(Duration::from_secs(3600));
+        assert_eq!(beside.others, 0.0, "what belongs to the run is no other program's");
         other.kill().expect("it is ours");
         other.wait().expect("it is ours");
     }

@@ -7,6 +7,7 @@
 //! run --validate ─► Validation ──────────────────────┤
 //! run --remember ─► PageOrder of `order` ────────────┤
 //! reproduce ─► Reproduction ─────────────────────────┤
+//! bench of several disks ─► DiskComparison ───────────┤
 //! torture ─► Torture ────────────────────────────────┤
 //! kv serve ─► KvServed of `served` ──────────────────┤
 //! doctor ─► Checkup ─────────────────────────────────┤
@@ -22,6 +23,7 @@
 //! 3. Where nothing may be concluded, a record has the reason in place of the numbers.
 
 pub mod about;
+pub mod disks;
 pub mod doctor;
 pub mod live;
 pub mod order;

@@ -1,6 +1,7 @@
 //! Every record is read as it was written, and its text is what it was.
 
 mod about;
+mod disks;
 mod doctor;
 mod live;
 mod order;

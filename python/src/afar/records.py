@@ -17,6 +17,7 @@ __all__ = ["Record", "read"]
 _TABLES: Dict[str, str] = {
     "afar.doctor": "checks",
     "afar.findings": "cells",
+    "afar.disks": "disks",
     "afar.kv.serve": "results.operations",
     "afar.loop": "rounds",
     "afar.plan.admit": "tenants",

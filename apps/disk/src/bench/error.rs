@@ -5,9 +5,11 @@ use std::path::PathBuf;
 use backend::{OpenError, UriError};
 use console::{Class, Classed};
 use diskload::LoadError;
+use experiment::machine::Busy;
 use host::{HostError, NvmeUriError};
 use measure::{Bytes, Duration};
 
+use super::compare::LETTERS;
 use client::{HostNameError, InitiatorError, Unserved};
 
 /// Settings that make no load, or a disk that cannot be reached.
@@ -84,6 +86,22 @@ pub(crate) enum BenchError {
     Layout { name: String, done: u64, wanted: u64, first: String },
     #[error("{flag} is for a load without a job file; write it into {path}", path = path.display())]
     WithJob { flag: String, path: PathBuf },
+    #[error("{flag} is for one disk, and {count} are named; leave it out, or name one disk")]
+    OneDisk { flag: String, count: usize },
+    #[error(
+        "{}: jobs of a file are for one disk, and {count} are named; name one disk, or write the \
+         load as flags: --rw, --bs, --depth",
+        path.display()
+    )]
+    JobOfDisks { path: PathBuf, count: usize },
+    #[error("{0} disks: at most {most} are compared; leave some out", most = LETTERS.len())]
+    Disks(usize),
+    #[error("{flag} needs {what}; add that, or leave {flag} out")]
+    Needs { flag: &'static str, what: &'static str },
+    #[error("{letter} ({uri}): {why}")]
+    Run { letter: &'static str, uri: String, why: String },
+    #[error(transparent)]
+    Busy(#[from] Busy),
     #[error(transparent)]
     Load(LoadError),
     #[error(transparent)]
@@ -94,10 +112,12 @@ impl Classed for BenchError {
     fn class(&self) -> Class {
         match self {
             Self::Section { source, .. } => source.class(),
+            Self::Busy(_) => Class::Environment,
             Self::Open { .. }
             | Self::Connect { .. }
             | Self::Unserved(_)
             | Self::Layout { .. }
+            | Self::Run { .. }
             | Self::Load(_)
             | Self::System(_) => Class::Failed,
             _ => Class::Usage,

@@ -56,7 +56,7 @@ pub(crate) fn record(
 
 // What is global in the end.
 fn globals(flags: &BenchFlags, jobs: &[Job]) -> Map<String, Value> {
-    let target = flags.target.iter().chain(&flags.filename);
+    let target = flags.targets.iter().chain(&flags.filename);
     let target = target.map(|target| ("filename".to_owned(), target.clone()));
     let globals = jobs.last().into_iter().flat_map(|job| job.globals.iter().cloned());
     target.chain(globals).map(|(name, value)| (name, value.into())).collect()

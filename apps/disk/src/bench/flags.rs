@@ -22,9 +22,10 @@ use workload::Spacing;
 pub struct BenchFlags {
     /// nvme+tcp://HOST:PORT/NQN/NSID (port 4420 and the first namespace if they are left out),
     /// iscsi://USER@HOST:PORT/IQN/LUN?connections=NUMBER (nobody, port 3260, the first disk, 1),
-    /// file:PATH, memory:SIZE or null:; or a job file, FILE.fio or FILE.ini
+    /// file:PATH, memory:SIZE or null:; or a job file, FILE.fio or FILE.ini. Several disks are
+    /// compared with the first: the same load on each, in blocks of shuffled order
     #[arg(value_name = "URI", required_unless_present_any = ["job", "filename"])]
-    pub(crate) target: Option<String>,
+    pub(crate) targets: Vec<String>,
 
     /// Run the jobs that are written down here in fio's words; URI is the disk of those that name
     /// none
@@ -123,12 +124,13 @@ pub struct BenchFlags {
     pub(crate) spacing: Spacing,
 
     /// How long to make requests, in seconds, or 250ms, 10m, 1h [default: 10s, or until
-    /// --requests have been made; 3s for each point of a sweep]
+    /// --requests have been made; 3s for each point of a sweep and each run of a comparison]
     #[arg(long, short, visible_alias = "runtime", value_name = "TIME")]
     #[arg(value_parser = time, help_heading = PACE)]
     pub(crate) duration: Option<Duration>,
 
-    /// Requests of this time at the beginning are not counted [default: 0ms; 300ms in a sweep]
+    /// Requests of this time at the beginning are not counted [default: 0ms; 300ms
+    /// in a sweep or a comparison]
     #[arg(long, visible_alias = "ramp_time", value_name = "TIME")]
     #[arg(value_parser = time, help_heading = PACE)]
     pub(crate) warm_up: Option<Duration>,
@@ -168,7 +170,7 @@ pub struct BenchFlags {
     pub(crate) name: String,
 
     /// The disk, in place of URI: a file, a block device, or a URI
-    #[arg(long, value_name = "FILE", conflicts_with = "target", help_heading = FIO)]
+    #[arg(long, value_name = "FILE", conflicts_with = "targets", help_heading = FIO)]
     pub(crate) filename: Option<String>,
 
     /// Files are always opened past the page cache, so this can only be 1
@@ -188,17 +190,25 @@ pub struct BenchFlags {
     #[arg(conflicts_with_all = ["requests", "verify"])]
     pub(crate) sweep: Option<String>,
 
-    /// Write a row for each point, with units in the names of columns; - is standard output
-    #[arg(long, value_name = "FILE", requires = "sweep", help_heading = SWEEP)]
-    pub(crate) csv: Option<PathBuf>,
-
     /// Draw the curve, average and 95th percentile; - is standard output
     #[arg(long, value_name = "FILE", requires = "sweep", help_heading = SWEEP)]
     pub(crate) svg: Option<PathBuf>,
 
-    /// Write everything that was measured as JSON, laid out as fio's; - is standard output
+    /// Of several disks: blocks, in each of which every disk runs once [default: 5, the fewest
+    /// with an interval]
+    #[arg(long, value_name = "NUMBER", help_heading = DISKS)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repetitions: Option<u32>,
+
+    /// Write everything that was measured as JSON, laid out as fio's, or of several disks as
+    /// afar's; - is standard output
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) json: Option<PathBuf>,
+
+    /// Of a sweep or of several disks: write a row for each point or figure, with units in names;
+    /// - is standard output
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    pub(crate) csv: Option<PathBuf>,
 }
 
 /// Flags that make a loop an open one.
@@ -208,6 +218,7 @@ const REQUESTS: &str = "Requests";
 const PACE: &str = "Pace";
 const WIRE: &str = "Network";
 const SWEEP: &str = "Latency against load";
+const DISKS: &str = "Several disks";
 const FIO: &str = "Words of fio's command line";
 const OUTPUT: &str = "Output";
 
@@ -224,11 +235,19 @@ The sections of a job file run together; one with stonewall begins when those ab
 k is 1024 there and KiB 1000, as fio has it. What is fio's and would change what is measured, and is
 not done here, is an error; draws are as with norandommap.
 
-Exit status: 0 every request was answered, with the right bytes; 1 some were not, or the disk cannot
-be reached; 2 bad usage; 130 a sweep was interrupted, and its points until then are written.
+Of several disks every figure is a median of --repetitions runs, with an interval from five runs on
+(at least 93 %), and its ratio to the first disk's in the same block. A disk is faster or slower by
+a figure where the whole interval of the ratio says so; every interval is one by itself. A run that
+other programs or guests disturbed (beyond 5 % of the processors) is repeated, at most twice.
 
-Example: afar bench nvme+tcp://10.0.0.2/nqn.2026-11.local.afar:0923dd2db942:disk \\
-           --depth 32 --duration 30s";
+Exit status: 0 every request was answered, with the right bytes; 1 some were not, or the disk cannot
+be reached; 2 bad usage; 3 somebody else measures on this machine, and several disks are not
+compared beside that; 130 a sweep or a comparison was interrupted, and its points or whole blocks
+until then are written.
+
+Examples: afar bench nvme+tcp://10.0.0.2/nqn.2026-11.local.afar:0923dd2db942:disk \\
+            --depth 32 --duration 30s
+          afar bench file:/dev/nvme0n1?readonly nvme+tcp://10.0.0.2/NQN iscsi://10.0.0.2/IQN/0";
 
 // As fio reads it; KiB, which fio reads as 1000, is 1024 as in every command.
 fn size(text: &str) -> Result<Bytes, String> {

@@ -2,9 +2,11 @@
 //!
 //! ```text
 //! flags ┬─────────► Job ─► Plan ─► Ready ─► run, phase by phase ─► report ─► summary, fio's JSON
-//! file ─┴─ job::read ┘                             └ sweep ─► curve
+//! file ─┴─ job::read ┘                             ├ sweep ─► curve
+//!                                                  └ compare, several disks ─► table, record
 //! ```
 
+mod compare;
 mod error;
 mod fio;
 pub(crate) mod flags;
@@ -42,6 +44,16 @@ use run::Ready;
 /// When the flags contradict one another, or the disk cannot be reached.
 pub fn bench(flags: &BenchFlags) -> Result<ExitCode, Failure> {
     let file = job_file(flags);
+    if flags.targets.len() > 1 {
+        return compare::compare(flags, file);
+    }
+    if flags.repetitions.is_some() {
+        return Err(BenchError::Needs { flag: "--repetitions", what: "several disks" }.into());
+    }
+    if flags.csv.is_some() && flags.sweep.is_none() {
+        let what = "--sweep or several disks";
+        return Err(BenchError::Needs { flag: "--csv", what }.into());
+    }
     if let (Some(rates), None) = (&flags.sweep, &file) {
         return sweep::sweep(flags, rates);
     }
@@ -101,14 +113,13 @@ fn job_file(flags: &BenchFlags) -> Option<PathBuf> {
     if flags.job.is_some() {
         return flags.job.clone();
     }
-    let path = Path::new(flags.target.as_deref()?);
-    let is_one = path.extension().is_some_and(|of| ENDINGS.iter().any(|one| of == *one));
-    is_one.then(|| path.to_owned())
+    let is_one = |path: &Path| path.extension().is_some_and(|of| ENDINGS.iter().any(|e| of == *e));
+    flags.targets.iter().map(PathBuf::from).find(|path| is_one(path))
 }
 
 /// Flags that go with a job file.
 const BESIDE: [&str; 14] = [
-    "target",
+    "targets",
     "job",
     "layout",
     "overwrite",

@@ -50,7 +50,13 @@ impl<'a> Plan<'a> {
     /// The first setting that cannot be.
     pub(crate) fn resolve(job: &'a Job, flags: &'a BenchFlags) -> Result<Self, BenchError> {
         let target = target(job, flags)?;
-        flags.initiator.fit(&[&target])?;
+        // A secret may be for one of several disks.
+        match &flags.targets[..] {
+            several @ [_, _, ..] => {
+                flags.initiator.fit(&several.iter().map(String::as_str).collect::<Vec<_>>())?;
+            }
+            _ => flags.initiator.fit(&[&target])?,
+        }
         let source = source(&target, flags)?;
         if job.verifies && job.read_percent == 100 {
             return Err(BenchError::NothingToVerify);
@@ -184,7 +190,7 @@ fn target(job: &Job, flags: &BenchFlags) -> Result<String, BenchError> {
         Some(Place::Uri(uri)) => return Ok(uri.clone()),
         Some(Place::Path(path)) => path,
         None => {
-            let given = flags.target.clone().filter(|_| flags.job.is_some());
+            let given = flags.targets.first().cloned().filter(|_| flags.job.is_some());
             return given.ok_or(BenchError::NoDisk);
         }
     };

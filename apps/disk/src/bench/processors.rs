@@ -30,6 +30,8 @@ enum Target {
     Processes(Vec<u32>),
     /// Why it is not known.
     Unknown(String),
+    /// The same of one that is on another machine.
+    Elsewhere(String),
 }
 
 impl Target {
@@ -38,6 +40,7 @@ impl Target {
         match (self, other) {
             (Self::Own, one) | (one, Self::Own) => one,
             (Self::Unknown(why), _) | (_, Self::Unknown(why)) => Self::Unknown(why),
+            (Self::Elsewhere(why), _) | (_, Self::Elsewhere(why)) => Self::Elsewhere(why),
             (Self::Processes(mut one), Self::Processes(other)) => {
                 one.extend(other);
                 one.sort_unstable();
@@ -78,12 +81,21 @@ impl Processors {
         Self { what, target, looks: Vec::new() }
     }
 
+    /// The processes of this machine that answer; nothing where some may and are not known.
+    pub(crate) fn answering(&self) -> Option<&[u32]> {
+        match &self.target {
+            Target::Own | Target::Elsewhere(_) => Some(&[]),
+            Target::Processes(pids) => Some(pids),
+            Target::Unknown(_) => None,
+        }
+    }
+
     fn look(&self, ended: u64) -> Look {
         let target = match &self.target {
             Target::Processes(pids) => pids.iter().try_fold(Usage::default(), |sum, pid| {
                 usage::of_process(*pid).ok().map(|usage| sum.plus(&usage))
             }),
-            Target::Own | Target::Unknown(_) => None,
+            Target::Own | Target::Unknown(_) | Target::Elsewhere(_) => None,
         };
         Look { at_ns: monotonic_ns(), ended, own: usage::of_this_process(), target }
     }
@@ -118,7 +130,7 @@ impl Processors {
             (Target::Processes(_), None) => {
                 lines.push(("processors, target", format!("unknown: {GONE}")));
             }
-            (Target::Unknown(why), _) => {
+            (Target::Unknown(why) | Target::Elsewhere(why), _) => {
                 lines.push(("processors, target", format!("unknown: {why}")))
             }
         }
@@ -138,7 +150,7 @@ impl Processors {
                 value
             }
             (Target::Processes(_), None) => json!({"unknown": GONE}),
-            (Target::Unknown(why), _) => json!({"unknown": why}),
+            (Target::Unknown(why) | Target::Elsewhere(why), _) => json!({"unknown": why}),
         };
         json!({
             "elapsed_ns": elapsed_ns,
@@ -166,20 +178,22 @@ fn find(address: &str) -> Target {
     let Ok(resolved) = address.to_socket_addrs() else {
         return Target::Unknown(format!("{address} has no address"));
     };
-    let mut why = format!("{address} is not an address of this machine");
+    let mut why = None;
     for one in resolved {
         match listening_at(one) {
             Listener::Processes(pids) => return Target::Processes(pids),
             Listener::Hidden => {
-                why = "the kernel listens there, or another user's process: try as root".to_owned();
+                let text = "the kernel listens there, or another user's process: try as root";
+                why = Some(text.to_owned());
             }
             Listener::Nobody => {
-                why = format!("no process of this network namespace listens at {one}");
+                why = Some(format!("no process of this network namespace listens at {one}"));
             }
             Listener::Elsewhere => {}
         }
     }
-    Target::Unknown(why)
+    let elsewhere = || Target::Elsewhere(format!("{address} is not an address of this machine"));
+    why.map_or_else(elsewhere, Target::Unknown)
 }
 
 fn names(pids: &[u32]) -> String {
@@ -263,7 +277,7 @@ mod tests {
         let address = listener.local_addr().expect("it has one").to_string();
         let Target::Processes(pids) = find(&address) else { panic!("it is here") };
         assert_eq!(pids, [std::process::id()]);
-        let Target::Unknown(why) = find("192.0.2.1:4420") else { panic!("it is not here") };
+        let Target::Elsewhere(why) = find("192.0.2.1:4420") else { panic!("it is not here") };
         assert_eq!(why, "192.0.2.1:4420 is not an address of this machine");
     }
 

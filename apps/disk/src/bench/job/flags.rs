@@ -11,7 +11,7 @@ use document::per_second;
 
 /// Of a load that says neither how long it is nor how much.
 const RUNTIME: Duration = Duration::from_ms(10_000);
-/// Of a point of a sweep, and what keeps a disk busy.
+/// Of a point of a sweep or a run of a comparison, and what keeps a disk busy.
 const POINT_RUNTIME: Duration = Duration::from_ms(3_000);
 const POINT_RAMP: Duration = Duration::from_ms(300);
 const POINT_DEPTH: u16 = 64;
@@ -36,10 +36,12 @@ impl Job {
         let unlimited = flags.requests.is_none();
         let (runtime, ramp, depth) = match flags.sweep {
             Some(_) => (POINT_RUNTIME, POINT_RAMP, POINT_DEPTH),
+            // Requests that are counted may all be over before a ramp is.
+            None if flags.targets.len() > 1 && unlimited => (POINT_RUNTIME, POINT_RAMP, 1),
             None => (RUNTIME, Duration::ZERO, 1),
         };
         let depth = flags.depth.unwrap_or(depth);
-        let target = || flags.target.clone().map(Place::Uri);
+        let target = || flags.targets.first().cloned().map(Place::Uri);
         let options = [
             ("rw", flags.rw.name()),
             ("bs", flags.bs.get().to_string()),
