@@ -176,6 +176,44 @@ fn the_other_figures_are_measured_too() {
 }
 
 #[test]
+fn a_disk_of_the_users_takes_the_place_of_the_papers_and_is_only_read() {
+    let directory = Directory::new("own-disk");
+    let file = directory.0.join("disk.img");
+    std::fs::write(&file, vec![7; 4 << 20]).expect("there is room");
+    let disk = format!("file:{}", file.display());
+    let output = directory.0.to_str().expect("it is text");
+    let launch = |figure: &str, disk: &str| {
+        let how = ["--quick", "--duration", "60ms", "--output", output, "--disk", disk];
+        Launch::new([AFAR, "reproduce", figure].iter().copied().chain(how))
+    };
+    let ended = launch("guz-fig6", &disk).run().expect(0, "guz-fig6");
+    ended.leaves_nothing("guz-fig6");
+    let wanted = format!("drive: {disk}?readonly, as it is, not the paper's\n");
+    assert!(ended.text().contains(&wanted), "{}", ended.text());
+    let record = record(&directory.read("guz-fig6.json"));
+    assert_eq!(record["bed"]["device"], format!("{disk}?readonly"));
+    assert_eq!(record["bed"]["channels"], Value::Null, "nothing is emulated");
+    for way in WAYS {
+        let points = record["points"].as_array().expect("a list");
+        let is_measured = |point: &Value| number(&point["latency"][way][0]["mean_us"]) > 0.0;
+        assert!(points.len() == 9 && points.iter().all(is_measured), "{way}: {record}");
+    }
+    let bytes = std::fs::read(&file).expect("it is there");
+    assert!(bytes.len() == 4 << 20 && bytes.iter().all(|byte| *byte == 7), "it was only read");
+    for (figure, disk, wanted) in [
+        ("guz-fig2", disk.as_str(), "--disk means nothing for guz-fig2: guz-fig6 alone is"),
+        ("gao-fig7", "memory:4MiB", "--disk means nothing for gao-fig7: guz-fig6 alone is"),
+        ("guz-fig6", "/dev/x", "--disk \"/dev/x\": it names no kind of device; a file or block"),
+        ("guz-fig6", "nvme+tcp://127.0.0.1/nqn.x", "--disk \"nvme+tcp://127.0.0.1/nqn.x\": "),
+    ] {
+        let ended = launch(figure, disk).run().expect(2, figure);
+        assert!(ended.stderr.contains(wanted), "{}", ended.stderr);
+    }
+    let ended = launch("guz-fig6", "file:/nowhere/disk").run().expect(1, "it is not there");
+    assert!(ended.stderr.contains("--disk file:/nowhere/disk?readonly: "), "{}", ended.stderr);
+}
+
+#[test]
 fn the_ladder_is_climbed_in_networks_of_its_own() {
     let directory = Directory::new("ladder");
     let launch = directory.launch("klimovic-fig3", &["--duration", "60ms", "--json", "-"]);

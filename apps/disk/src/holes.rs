@@ -12,7 +12,8 @@ const COUNTED_BYTES: u64 = 512;
 const LITTLE: u64 = 64 << 20;
 
 /// What is to be said of a file that is sparse, after what else is said of it.
-pub(crate) fn told(path: &Path) -> Option<String> {
+#[must_use]
+pub fn told(path: &Path) -> Option<String> {
     let found = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
     let written = found.blocks() * COUNTED_BYTES;
     // File systems round up, and keep what they know of a file in a block or two.

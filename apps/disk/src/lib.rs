@@ -21,6 +21,7 @@ pub use bench::flags::BenchFlags;
 pub use curve::{Curve, Frame, Point, draw};
 pub use discover::discover;
 pub use discover::flags::DiscoverFlags;
+pub use holes::told as sparse;
 pub use identify::flags::IdentifyFlags;
 pub use identify::identify;
 pub use serve::flags::ServeFlags;

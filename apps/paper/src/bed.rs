@@ -1,10 +1,12 @@
-//! The test bed of figures: an emulated drive, its scale, and the ways to it.
+//! What figures are measured on: an emulated drive, how much of it, and the ways to it; or a disk of
+//! the user's, as it is.
 //!
 //! The drive is opened in this process, and again in a target, which is reached over NVMe/TCP and
 //! iSCSI (`target`, `way`). A figure loads it over each way in turn.
 
 use backend::{BackendUri, Claim};
 use console::layout::kilo;
+use console::terminal;
 use diskload::{Device, Tally};
 use measure::{Duration, Fraction};
 use serde_json::{Value, json};
@@ -22,7 +24,9 @@ pub(super) struct Bed {
     /// The URI of the emulated share of the drive.
     pub(super) uri: String,
     share: Fraction,
-    /// How much this machine can serve; `None` if the user set the scale.
+    /// Whether the drive is a disk of the user's.
+    is_own: bool,
+    /// What this machine can serve, if that was looked at.
     served: Option<Served>,
     /// Processors of this machine.
     pub(super) processors: usize,
@@ -139,6 +143,7 @@ impl Bed {
             drive,
             uri: String::new(),
             share: flags.scale.unwrap_or(Fraction::ONE),
+            is_own: flags.disk.is_some(),
             served: None,
             processors,
             jobs,
@@ -148,6 +153,11 @@ impl Bed {
             ramp: Duration::from_ms(ramp).min(runtime),
             runtime,
         };
+        if let Some(disk) = &flags.disk {
+            bed.uri = own_disk(disk)?;
+            warn_of_holes(&bed.uri.parse()?);
+            return Ok(Some(bed));
+        }
         if flags.scale.is_none() {
             let Some(served) = bed.calibrate()? else { return Ok(None) };
             bed.share = drive.share_of(drive.fitting(served, processors));
@@ -222,7 +232,20 @@ impl Bed {
     /// # Errors
     /// When there is no memory for it.
     pub(super) fn local(&self) -> Result<Device, ReproduceError> {
-        open_local(&self.uri)
+        self.open_local(&self.uri)
+    }
+
+    /// The disk of the user's that it is measured on, if it is one.
+    pub(super) fn own_disk(&self) -> Option<&str> {
+        self.is_own.then_some(self.uri.as_str())
+    }
+
+    fn open_local(&self, uri: &str) -> Result<Device, ReproduceError> {
+        let parsed: BackendUri = uri.parse()?;
+        parsed.open(Claim::Alone).map(Device::Local).map_err(|source| match self.is_own {
+            true => ReproduceError::OpenDisk { uri: uri.to_owned(), source },
+            false => source.into(),
+        })
     }
 
     /// Opens the drive over all ways; the target has `processors`, or all if `None`.
@@ -243,7 +266,7 @@ impl Bed {
 
     // Opens a drive over all ways.
     fn opened(&self, uri: &str, processors: Option<usize>) -> Result<Opened, ReproduceError> {
-        let local = open_local(uri)?;
+        let local = self.open_local(uri)?;
         let target = ServeChild::start(uri, processors, self.busy_poll, false)?;
         let nvme = target.connect(Way::Nvme, self.jobs)?;
         let iscsi = target.connect(Way::Iscsi, self.jobs)?;
@@ -308,6 +331,13 @@ impl Bed {
 
     /// A description of the drive and the loads, in lines.
     pub(super) fn describe(&self) -> String {
+        let loads = format!(
+            "loads: 4 KiB at random, {} each, {} repetitions; {} processors for host and target",
+            self.runtime, self.repetitions, self.processors
+        );
+        if let Some(uri) = self.own_disk() {
+            return format!("drive: {uri}, as it is, not the paper's\n{loads}");
+        }
         let count = self.channels();
         let drive = kilo(self.reads_per_second());
         let served = match &self.served {
@@ -320,19 +350,20 @@ impl Bed {
             None => String::new(),
         };
         format!(
-            "drive: {}, {count} of {} channels, {drive} reads/s{served}\n\
-             loads: 4 KiB at random, {} each, {} repetitions; {} processors for host and target",
-            self.uri, self.drive.channels, self.runtime, self.repetitions, self.processors
+            "drive: {}, {count} of {} channels, {drive} reads/s{served}\n{loads}",
+            self.uri, self.drive.channels
         )
     }
 
     /// The bed for the record.
     pub(super) fn record(&self) -> Value {
+        // Of an emulated drive.
+        let emulated = |value: Value| if self.is_own { Value::Null } else { value };
         json!({
             "device": self.uri,
-            "share_ppm": self.share.ppm(),
-            "channels": self.channels(),
-            "drive_read_iops": self.reads_per_second(),
+            "share_ppm": emulated(self.share.ppm().into()),
+            "channels": emulated(self.channels().into()),
+            "drive_read_iops": emulated(self.reads_per_second().into()),
             "served": self.served.map(|Served { many_iops, alone_us }| {
                 json!({"iops": many_iops, "alone_processor_us": alone_us})
             }),
@@ -347,15 +378,34 @@ impl Bed {
     }
 }
 
-/// Opens the drive of a URI in this process.
-fn open_local(uri: &str) -> Result<Device, ReproduceError> {
-    let uri: BackendUri = uri.parse().expect("it is made of a share");
-    Ok(Device::Local(uri.open(Claim::Alone)?))
+/// The URI of a disk that is the user's. Its file is only read, so that this process and a target
+/// can have it at the same time.
+///
+/// # Errors
+/// When it is none.
+pub(super) fn own_disk(text: &str) -> Result<String, ReproduceError> {
+    let uri: BackendUri = text.parse()?;
+    if uri.file().is_none() || uri.is_read_only() {
+        return Ok(text.to_owned());
+    }
+    let text = format!("{text}{}readonly", if text.contains('?') { '&' } else { '?' });
+    // Options that write do not go with that.
+    let _only_read: BackendUri = text.parse()?;
+    Ok(text)
 }
 
 /// The figures of all ways with their names, as text.
 pub(super) fn told(figures: &PerWay<f64>, text: impl Fn(f64) -> String) -> String {
     Way::ALL.map(|way| format!("{} {}", text(figures[way]), way.name())).join(", ")
+}
+
+// What was never written is read without asking the medium.
+fn warn_of_holes(uri: &BackendUri) {
+    let file = uri.file();
+    if let Some((file, holes)) = file.zip(file.and_then(disk::sparse)) {
+        let file = file.display();
+        terminal::say(&format!("afar reproduce: {file}{holes}; write all of it to measure it\n"));
+    }
 }
 
 impl Opened {
@@ -401,6 +451,20 @@ mod tests {
             assert!(drive.uri(drive.share_of(7)).parse::<BackendUri>().is_ok());
         }
         assert_eq!(PM1725.uri(PM1725.share_of(1)), "model:pm1725*0.016666:memory:256MiB");
+    }
+
+    #[test]
+    fn a_disk_of_the_users_is_only_read() {
+        let own = |text: &str| own_disk(text).map_err(|error| error.to_string());
+        assert_eq!(own("file:/dev/x"), Ok("file:/dev/x?readonly".to_owned()));
+        assert_eq!(own("file:/x?block=4096"), Ok("file:/x?block=4096&readonly".to_owned()));
+        for kept in ["file:/x?readonly", "memory:1GiB", "model:pm1725:memory:1GiB"] {
+            assert_eq!(own(kept), Ok(kept.to_owned()));
+        }
+        let error = own("file:/x?fill").expect_err("it writes");
+        assert!(error.starts_with("--disk \"file:/x?fill&readonly\": fill writes"), "{error}");
+        let error = own("/dev/x").expect_err("it has no scheme");
+        assert!(error.starts_with("--disk \"/dev/x\": it names no kind of device; "), "{error}");
     }
 
     #[test]

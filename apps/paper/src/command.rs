@@ -20,7 +20,8 @@ const FIGURES: [&[Figure]; 5] =
 /// sim does; for Fig. 8 programs run under what comes of that. For those of Guz et al. the drive
 /// of the paper is emulated, with as large a share of its throughput as this machine can serve. It
 /// is loaded in this process (local), and through a target on loopback ports that the command
-/// starts and ends itself: over NVMe/TCP and over iSCSI.
+/// starts and ends itself: over NVMe/TCP and over iSCSI. With --disk, guz-fig6 is about a disk of
+/// yours, as it is.
 #[derive(Debug, Args)]
 #[command(after_help = NOTES)]
 pub struct ReproduceFlags {

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use backend::OpenError;
+use backend::{OpenError, UriError};
 use console::{Class, Classed};
 use diskload::LoadError;
 use host::HostError;
@@ -30,6 +30,14 @@ pub(crate) enum ReproduceError {
     Connect(#[source] HostError),
     #[error("make the emulated drive: {0}; free 256 MiB of memory")]
     Open(#[from] OpenError),
+    #[error("--disk {0}")]
+    Disk(#[from] UriError),
+    #[error("--disk {uri}: {source}{}", source.remedy())]
+    OpenDisk { uri: String, source: OpenError },
+    #[error(
+        "--disk means nothing for {0}: guz-fig6 alone is measured on a disk of yours; leave it out"
+    )]
+    NoDisk(&'static str),
     #[error("load the drive: {0}")]
     Load(#[source] LoadError),
     #[error("{what}: {count} requests failed: {first}; try again with a smaller --scale")]
@@ -69,6 +77,7 @@ impl Classed for ReproduceError {
     fn class(&self) -> Class {
         match self {
             Self::BusyPoll(_) | Self::Journal(_) | Self::OtherMachine { .. } => Class::Usage,
+            Self::Disk(_) | Self::NoDisk(_) => Class::Usage,
             Self::Busy(_) => Class::Environment,
             Self::Loop(error) if error.class() == Class::Invalid => Class::Invalid,
             _ => Class::Failed,

@@ -28,10 +28,17 @@ pub(crate) enum Run {
     Watched(fn(Session, &Options) -> Result<Option<Measured>, ReproduceError>),
     /// By loading an emulated drive over each way to it.
     OnBed(Drive, fn(&mut Bed) -> Result<Option<Report>, ReproduceError>),
+    /// The same by reads alone, so that it can be any other disk, too.
+    OnAnyBed(Drive, fn(&mut Bed) -> Result<Option<Report>, ReproduceError>),
 }
 
 impl Figure {
-    /// Measures the figure; `None` if it was interrupted before any result.
+    /// Whether it is measured by reads of a drive, which can be another than the paper's.
+    pub(crate) const fn takes_disk(&self) -> bool {
+        matches!(self.run, Run::OnAnyBed(..))
+    }
+
+    /// Measures it.
     ///
     /// # Errors
     /// When the drive, the target or the files cannot be made, or a request fails.
@@ -41,7 +48,7 @@ impl Figure {
         match self.run {
             Run::Alone(run) => run(options),
             Run::Watched(run) => run(session()?, options),
-            Run::OnBed(drive, run) => {
+            Run::OnBed(drive, run) | Run::OnAnyBed(drive, run) => {
                 let Some(mut bed) = Bed::new(session()?, options, drive)? else { return Ok(None) };
                 let report = run(&mut bed)?;
                 bed.session.end_line();

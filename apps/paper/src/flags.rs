@@ -29,6 +29,12 @@ pub(crate) struct Options {
     #[arg(help_heading = RUNS)]
     pub(crate) scale: Option<Fraction>,
 
+    /// For guz-fig6: a disk of this machine in place of the paper's drive, as afar serve takes it:
+    /// file:/dev/nvme0n1, memory:SIZE or model:NAME:DISK. It is only read
+    #[arg(long, value_name = "URI", conflicts_with = "scale")]
+    #[arg(help_heading = RUNS)]
+    pub(crate) disk: Option<String>,
+
     /// Host and target look for what has ended for this long before they sleep: nearer to the
     /// paper's machines, which save no power, if nothing else runs here
     #[arg(long, value_name = "TIME", default_value = "0us")]

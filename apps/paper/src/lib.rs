@@ -65,6 +65,11 @@ pub fn reproduce(flags: &ReproduceFlags) -> Result<ExitCode, Failure> {
     if options.busy_poll > BUSY_POLL_MOST {
         return Err(ReproduceError::BusyPoll(options.busy_poll).into());
     }
+    if options.disk.is_some() && !figure.takes_disk() {
+        return Err(ReproduceError::NoDisk(figure.name).into());
+    }
+    // Before anything is made.
+    options.disk.as_deref().map(bed::own_disk).transpose()?;
     let directory = &options.output;
     fs::create_dir_all(directory).map_err(|source| OutputError::open(directory, source))?;
     let name = figure.name;

@@ -87,7 +87,8 @@ fn warnings(record: &DiskComparison) -> Vec<String> {
     for ComparedDisk { letter, runs, disturbed_count, first_disturbance, .. } in &record.disks {
         if let Some(why) = first_disturbance {
             let all = runs.len();
-            warnings.push(format!("{letter}: {disturbed_count} of {all} runs were disturbed: {why}"));
+            warnings
+                .push(format!("{letter}: {disturbed_count} of {all} runs were disturbed: {why}"));
         }
         let unmade: u64 = runs.iter().map(|run| run.unmade_count).sum();
         if unmade > 0 {

@@ -12,8 +12,8 @@ use serde_json::Value;
 use super::context::Context;
 use super::section::Section;
 use super::{
-    disk, disks, faults, flows, kv, loops, plan, predicted, reproduced, requirement, run, served, sim,
-    sweep, torture, validated, workload,
+    disk, disks, faults, flows, kv, loops, plan, predicted, reproduced, requirement, run, served,
+    sim, sweep, torture, validated, workload,
 };
 
 /// Longest record that is read; those of afar are a few megabytes at most.

@@ -162,10 +162,12 @@ def loop(experiment: "Document", **options: "Unpack[LoopOptions]") -> "Call[Reco
     return _call(Record, "loop", dict(options), [], experiment)
 
 
-def bench(uri: "Optional[Path]" = None, **options: "Unpack[BenchOptions]") -> "Call[Record]":
-    """Loads a disk and times its answers: ``afar bench``. The record is laid out as fio's."""
-    operands = [] if uri is None else [os.fspath(uri)]
-    return _call(Record, "bench", dict(options), operands)
+def bench(*uris: "Path", **options: "Unpack[BenchOptions]") -> "Call[Record]":
+    """Loads a disk and times its answers: ``afar bench``. The record is laid out as fio's.
+
+    Several disks are compared with the first, and the table has a row for each.
+    """
+    return _call(Record, "bench", dict(options), [os.fspath(uri) for uri in uris])
 
 
 def predict(

@@ -26,12 +26,13 @@ pub(crate) fn records(directory: &Path) -> Vec<PathBuf> {
     all.extend([prediction(directory), validation(directory), served(directory)]);
     all.extend([faults(directory, 3_000), sweep_directory(directory), sim_directory(directory)]);
     all.extend(plans(directory));
-    let made: [(&str, &[&str]); 4] = [
+    let made: [(&str, &[&str]); 5] = [
         ("sort", &["workload", "sort", "--size", "1MiB", "--repetitions", "3"]),
         (
             "disk",
             &["bench", "memory:16MiB", "--rw", "randrw", "--requests", "2000", "--depth", "4"],
         ),
+        ("disks", &["bench", "memory:16MiB", "null:", "memory:16MiB", "--requests", "300"]),
         ("curve", &["bench", "memory:16MiB", "--duration", "1s", "--sweep=2000,4000"]),
         ("sim", &["sim", "--topology", "single-switch", "--hosts", "4", "--flows", "200"]),
     ];

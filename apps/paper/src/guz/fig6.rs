@@ -58,7 +58,11 @@ pub(in super::super) fn run(bed: &mut Bed) -> Result<Option<Report>, ReproduceEr
         }
     }
     points.retain(|point| !point.latency.local.is_empty());
-    Ok((!points.is_empty()).then(|| report(&points)))
+    let title_of = |report: Report| match bed.own_disk() {
+        Some(uri) => Report { title: format!("{}, of {uri}", report.title), ..report },
+        None => report,
+    };
+    Ok((!points.is_empty()).then(|| title_of(report(&points))))
 }
 
 impl Latency {

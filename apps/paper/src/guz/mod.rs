@@ -45,7 +45,7 @@ pub(super) const FIGURES: &[Figure] = &[
         name: "guz-fig6",
         quick_s: 70,
         about: "Guz et al. 2017, Fig. 6: latency against load",
-        run: Run::OnBed(PM1725, fig6::run),
+        run: Run::OnAnyBed(PM1725, fig6::run),
     },
     Figure {
         name: "guz-fig7",

@@ -137,11 +137,7 @@ fn of_disk(
 }
 
 // One load, what it was measured beside, and how much of the processors others may have had.
-fn load(
-    session: &mut Session,
-    ready: &Ready,
-    what: &str,
-) -> Result<(Tally, Noise, f64), Stopped> {
+fn load(session: &mut Session, ready: &Ready, what: &str) -> Result<(Tally, Noise, f64), Stopped> {
     let target = Processors::of(std::iter::once(&ready.source), String::new());
     let used = || {
         let of = |pid: &u32| usage::of_process(*pid).map_or(0, |usage| usage.processor_ns());
