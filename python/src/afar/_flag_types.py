@@ -210,8 +210,9 @@ class BenchFlags(TypedDict, total=False):
     direct: Number
     time_based: bool
     sweep: Text
-    csv: Path
     svg: Path
+    repetitions: Number
+    csv: Path
 
 
 class ServeFlags(TypedDict, total=False):

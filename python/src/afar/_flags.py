@@ -179,8 +179,9 @@ FLAGS: Dict[str, Dict[str, Tuple[str, str]]] = {
         "direct": ("--direct", "NUMBER"),
         "time_based": ("--time-based", ""),
         "sweep": ("--sweep", "RATES"),
-        "csv": ("--csv", "FILE"),
         "svg": ("--svg", "FILE"),
+        "repetitions": ("--repetitions", "NUMBER"),
+        "csv": ("--csv", "FILE"),
     },
     "serve": {
         "nvme": ("--nvme", "ADDRESS:PORT*"),
