@@ -1,5 +1,5 @@
-//! What figures are measured on: an emulated drive, how much of it, and the ways to it; or a disk of
-//! the user's, as it is.
+//! What figures are measured on: an emulated drive, how much of it, and the ways to it; or a disk
+//! of the user's, as it is.
 //!
 //! The drive is opened in this process, and again in a target, which is reached over NVMe/TCP and
 //! iSCSI (`target`, `way`). A figure loads it over each way in turn.

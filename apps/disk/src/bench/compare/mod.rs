@@ -5,8 +5,8 @@
 //!                                         table, CSV, record ◄────────────────────────────┘
 //! ```
 //!
-//! A block counts if every disk has run in it, so that ratios are of runs that were near one another
-//! in time.
+//! A block counts if every disk has run in it, so that ratios are of runs that were near one
+//! another in time.
 
 mod runs;
 mod told;
