@@ -9,7 +9,7 @@ use experiment::machine::Busy;
 use host::{HostError, NvmeUriError};
 use measure::{Bytes, Duration};
 
-use super::compare::LETTERS;
+use super::letters::LETTERS;
 use client::{HostNameError, InitiatorError, Unserved};
 
 /// Settings that make no load, or a disk that cannot be reached.

@@ -12,6 +12,7 @@ mod fio;
 pub(crate) mod flags;
 mod job;
 mod layout;
+mod letters;
 mod pattern;
 mod plan;
 mod processors;

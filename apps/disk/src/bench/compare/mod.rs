@@ -21,14 +21,12 @@ use super::error::BenchError;
 use super::flags::BenchFlags;
 use super::job::{Job, Place};
 use super::layout;
+use super::letters::LETTERS;
 use super::plan::{Devices, Plan};
 use super::run::Ready;
 use client::Session;
 
 use runs::Blocks;
-
-/// Letters of disks, as many as are compared at most.
-pub(super) const LETTERS: [&str; 8] = ["A", "B", "C", "D", "E", "F", "G", "H"];
 
 /// Blocks unless others are asked for: the fewest with an interval.
 const REPETITIONS: u32 = 5;

@@ -12,9 +12,9 @@ use results::disks::DiskRun;
 use sys::usage;
 
 use super::super::error::BenchError;
+use super::super::letters::LETTERS;
 use super::super::processors::Processors;
 use super::super::run::{self, Ready};
-use super::LETTERS;
 
 /// How often a disturbed run is made.
 const ATTEMPTS: u32 = 3;
@@ -193,9 +193,26 @@ fn figures(tally: &Tally, block: u32) -> DiskRun {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
-    use crate::bench::compare::told::tests::run;
+
+    /// A run with so many requests a second, one after another.
+    pub(in super::super) fn run(block: u64, iops: f64) -> DiskRun {
+        DiskRun {
+            block,
+            turn: 1,
+            request_count: 100,
+            unmade_count: 0,
+            iops,
+            bytes_per_s: iops * 4096.0,
+            mean_us: 1e6 / iops,
+            p50_us: 1e6 / iops,
+            p99_us: 2e6 / iops,
+            p999_us: 0.0,
+            repeated_count: 0,
+            disturbed: None,
+        }
+    }
 
     /// What is kept of three disks, if the run of this number ends it so, and which disks ran.
     fn kept(end: usize, how: fn() -> Stopped) -> (Blocks, Vec<usize>) {

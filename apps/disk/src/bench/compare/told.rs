@@ -8,9 +8,9 @@ use results::disks::{
     ComparedDisk, ComparedFigure, DiskComparison, DiskFigure, DiskRun, DiskVerdict,
 };
 
+use super::super::letters::LETTERS;
 use super::super::run::Ready;
 use super::super::summary::how;
-use super::LETTERS;
 use super::runs::Blocks;
 
 /// Everything, as others read it.
@@ -218,28 +218,11 @@ pub(super) fn csv(record: &DiskComparison) -> String {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use measure::Host;
 
     use super::*;
-
-    /// A run with so many requests a second, one after another.
-    pub(in super::super) fn run(block: u64, iops: f64) -> DiskRun {
-        DiskRun {
-            block,
-            turn: 1,
-            request_count: 100,
-            unmade_count: 0,
-            iops,
-            bytes_per_s: iops * 4096.0,
-            mean_us: 1e6 / iops,
-            p50_us: 1e6 / iops,
-            p99_us: 2e6 / iops,
-            p999_us: 0.0,
-            repeated_count: 0,
-            disturbed: None,
-        }
-    }
+    use crate::bench::compare::runs::tests::run;
 
     fn runs(all: &[f64]) -> Vec<DiskRun> {
         (1..).zip(all).map(|(block, iops)| run(block, *iops)).collect()
