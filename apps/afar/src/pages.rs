@@ -1,6 +1,5 @@
 //! Man pages and shell completions, from the definitions of the flags.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -8,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Args, Command};
 use clap_complete::Shell;
 use console::{
-    Failure, OutputError,
+    Directory, Failure, OutputError,
     terminal::{self, StdoutError},
 };
 
@@ -34,7 +33,7 @@ pub(crate) struct CompletionsFlags {
 /// When the directory cannot be written to.
 pub(crate) fn man(flags: &ManFlags, command: Command) -> Result<ExitCode, Failure> {
     let directory: &Path = &flags.directory;
-    fs::create_dir_all(directory).map_err(|source| OutputError::open(directory, source))?;
+    let _made = Directory::make(directory)?;
     clap_mangen::generate_to(command, directory)
         .map_err(|source| OutputError::open(directory, source))?;
     Ok(ExitCode::SUCCESS)

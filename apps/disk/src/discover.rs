@@ -13,7 +13,7 @@ use scsi::iscsi::{Digests, TargetRecord};
 use serde_json::json;
 
 use crate::discover::flags::DiscoverFlags;
-use crate::serve::with_port;
+use crate::serve::{PortError, with_port};
 use client::{HostNameError, InitiatorError, host_name, initiator};
 
 /// What cannot be found out.
@@ -23,6 +23,8 @@ pub(crate) enum DiscoverError {
     Host(#[from] HostNameError),
     #[error(transparent)]
     Initiator(#[from] InitiatorError),
+    #[error(transparent)]
+    Port(#[from] PortError),
     #[error("{address}: {source}{}", source.remedy())]
     Target { address: String, source: HostError },
 }
@@ -30,7 +32,7 @@ pub(crate) enum DiscoverError {
 impl Classed for DiscoverError {
     fn class(&self) -> Class {
         match self {
-            Self::Host(_) | Self::Initiator(_) => Class::Usage,
+            Self::Host(_) | Self::Initiator(_) | Self::Port(_) => Class::Usage,
             Self::Target { .. } => Class::Failed,
         }
     }
@@ -53,7 +55,7 @@ pub fn discover(flags: &DiscoverFlags) -> Result<ExitCode, Failure> {
     }
     flags.initiator.fit(&[&flags.address]).map_err(DiscoverError::from)?;
     let host = host_name(&flags.host).map_err(DiscoverError::from)?;
-    let address = with_port(&flags.address, PORT);
+    let address = with_port(&flags.address, PORT).map_err(DiscoverError::from)?;
     let page = ask(&address, &HostConfig::named(host))
         .map_err(|source| DiscoverError::Target { address: address.clone(), source })?;
     console::answer(|| to_table(&page), vec![(json, &|| to_json(&page))])?;
@@ -71,7 +73,8 @@ fn discover_targets(
         None => (None, portal.trim_end_matches('/')),
     };
     flags.initiator.fit(&[&flags.address]).map_err(DiscoverError::from)?;
-    let portal = IscsiUri::portal(user, with_port(address, ISCSI_PORT));
+    let portal =
+        IscsiUri::portal(user, with_port(address, ISCSI_PORT).map_err(DiscoverError::from)?);
     let config = initiator(&flags.initiator, &portal, Digests::default());
     let config = config.map_err(DiscoverError::from)?;
     let address = portal.address.clone();
@@ -227,7 +230,7 @@ mod tests {
             ("[::1]", "[::1]:4420"),
             ("[::1]:9", "[::1]:9"),
         ] {
-            assert_eq!(with_port(text, PORT), whole);
+            assert_eq!(with_port(text, PORT).expect("a port"), whole);
         }
     }
 }

@@ -33,11 +33,10 @@ mod validation;
 mod way;
 mod whole;
 
-use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
-use console::{Class, Failure, Output, OutputError, terminal};
+use console::{Class, Directory, Failure, Output, terminal};
 use measure::Duration;
 use results::reproduced::{Claim, Reproduction};
 
@@ -71,7 +70,7 @@ pub fn reproduce(flags: &ReproduceFlags) -> Result<ExitCode, Failure> {
     // Before anything is made.
     options.disk.as_deref().map(bed::own_disk).transpose()?;
     let directory = &options.output;
-    fs::create_dir_all(directory).map_err(|source| OutputError::open(directory, source))?;
+    let _made = Directory::make(directory)?;
     let name = figure.name;
     let paths = ["svg", "json"].map(|ending| directory.join(format!("{name}.{ending}")));
     let [picture, record] = paths.each_ref().map(|path| Output::open(path));

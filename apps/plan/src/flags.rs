@@ -174,7 +174,7 @@ pub(crate) struct PlaceFlags {
 
     /// Seed of what is made up
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = seed)]
-    #[arg(help_heading = TENANTS)]
+    #[arg(help_heading = TENANTS, requires = "synthetic")]
     pub(crate) seed: u64,
 
     /// Where tenants are now, as --csv has written it: those who can stay do, and what moves is
@@ -322,11 +322,12 @@ pub(crate) struct PoolFlags {
 
     /// How much slower each of these programs may be
     #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = slower)]
-    #[arg(help_heading = PREDICTED)]
+    #[arg(help_heading = PREDICTED, requires = "predict")]
     pub(crate) bound: f64,
 
     /// How many servers run each of these programs
     #[arg(long, value_name = "NUMBER", default_value_t = 1, help_heading = PREDICTED)]
+    #[arg(requires = "predict")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) servers: u32,
 

@@ -52,7 +52,6 @@ mod torture;
 mod validated;
 mod workload;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -62,7 +61,7 @@ pub use source::OfSweep;
 pub use watch::flags::WatchFlags;
 pub use watch::{Sources, TargetLooks, watch};
 
-use console::{Failure, Output, OutputError, layout, terminal};
+use console::{Directory, Failure, Output, layout, terminal};
 use raster::Font;
 
 use contents::Report;
@@ -144,7 +143,7 @@ fn pictures(
     ending: &str,
     encode: impl Fn(&str) -> Result<Vec<u8>, Failure>,
 ) -> Result<(), Failure> {
-    fs::create_dir_all(directory).map_err(|source| OutputError::open(directory, source))?;
+    let _made = Directory::make(directory)?;
     for (index, (_, section)) in (1..).zip(&report.sections) {
         for picture in &section.pictures {
             let name = match report.sections.len() {

@@ -50,14 +50,14 @@ pub(crate) enum SourceError {
     )]
     NotJson { path: PathBuf, source: serde_json::Error },
     #[error(
-        "{} has no \"schema\" field, so it was not written by afar; a report is made of {}",
-        path.display(), known()
+        "{} has no \"schema\" field, so it is no record of afar; give what --json of a command \
+         has written",
+        path.display()
     )]
     NoSchema { path: PathBuf },
     #[error(
-        "{} has schema \"{found}\", and a report is made of {}; read it with the version of afar \
-         that wrote it",
-        path.display(), known()
+        "{}: a report is made of no record \"{found}\", as it says it is; {}",
+        path.display(), instead(found)
     )]
     UnknownSchema { path: PathBuf, found: String },
     #[error(
@@ -103,9 +103,23 @@ const READERS: [(&str, Reader); 22] = [
     (FIO, disk::section),
 ];
 
-fn known() -> String {
-    let names: Vec<&str> = READERS.iter().map(|(schema, _)| *schema).collect();
-    names.join(", ")
+/// What to do about a record of a kind that no report is made of.
+fn instead(found: &str) -> String {
+    let known = || READERS.iter().map(|(schema, _)| *schema).filter(|schema| *schema != FIO);
+    let near = console::usage::nearest(kind(found), known().map(kind));
+    match near.and_then(|near| known().find(|schema| kind(schema) == near)) {
+        Some(same) if kind(same) == kind(found) => {
+            format!("this afar reads {same}: make it again, or use the afar that wrote it")
+        }
+        Some(near) => format!("the nearest is {near}, and afar version lists all records"),
+        None => "give one of a run, a sweep or a load: afar version lists all records".to_owned(),
+    }
+}
+
+/// A schema without what all of them begin with, and without its version.
+fn kind(schema: &str) -> &str {
+    let whole = schema.strip_prefix("afar.").unwrap_or(schema);
+    whole.split('/').next().unwrap_or_default()
 }
 
 /// Reads a record, or the directory that holds it.
@@ -231,7 +245,20 @@ mod tests {
         assert!(refused("[]").contains("has no \"schema\" field"));
         assert!(refused("{\"schema\": 1}").contains("has no \"schema\" field"));
         let unknown = refused("{\"schema\": \"afar.run/9\"}");
-        assert!(unknown.contains("has schema \"afar.run/9\", and a report is made of afar.run/2"));
+        assert_eq!(
+            unknown,
+            "x.json: a report is made of no record \"afar.run/9\", as it says it is; this afar \
+             reads afar.run/2: make it again, or use the afar that wrote it"
+        );
+        for (found, wanted) in [
+            ("afar.findingss/1", "; the nearest is afar.findings/3"),
+            ("afar.report/1", "; give one of a run"),
+            ("afar.doctor/2", "; give one of a run"),
+            ("", "; give one of a run"),
+        ] {
+            let told = refused(&format!("{{\"schema\": \"{found}\"}}"));
+            assert!(told.contains(wanted), "{told}");
+        }
         for (schema, _) in READERS.iter().filter(|(schema, _)| *schema != FIO) {
             let told = refused(&format!("{{\"schema\": \"{schema}\"}}"));
             assert!(

@@ -16,6 +16,7 @@ pub mod machine;
 pub mod terminal;
 pub mod usage;
 
+mod directory;
 mod failure;
 mod line;
 mod output;
@@ -24,6 +25,7 @@ mod screen;
 mod signals;
 mod speech;
 
+pub use directory::Directory;
 pub use failure::{Class, Classed, Failure};
 pub use line::Line;
 pub use output::{Form, Lines, Output, OutputError, answer, answer_bytes};

@@ -18,7 +18,15 @@ pub enum OutputError {
         /// Why.
         source: io::Error,
     },
-    /// Another answer is to be written to standard output.
+    /// Of a directory, before the command started anything.
+    #[error("make the directory {}: {source}; {}", path.display(), remedy(path, source))]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Standard output has another answer already.
     #[error("two answers would be written to standard output; give one of them a file")]
     Taken,
     /// Writing failed, after a run.
@@ -42,7 +50,7 @@ impl OutputError {
 impl Classed for OutputError {
     fn class(&self) -> Class {
         match self {
-            Self::Open { .. } | Self::Taken => Class::Usage,
+            Self::Open { .. } | Self::Directory { .. } | Self::Taken => Class::Usage,
             Self::Write { .. } => Class::Ours,
         }
     }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use nvme::Nqn;
+use sys::stream::has_wrong_port;
 
 /// The address of a namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,22 +50,26 @@ impl FromStr for NvmeUri {
             return Err(fail("no subsystem is named"));
         }
         let subsystem = Nqn::new(name).ok_or_else(|| fail("a name has 1 to 223 bytes"))?;
-        let address = address_of(address, PORT).ok_or_else(|| fail("no host is named"))?;
+        let address = address_of(address, PORT).map_err(fail)?;
         Ok(Self { address, subsystem, namespace })
     }
 }
 
-/// `text` with `port` appended if it has none; `None` if it names no host.
-pub(crate) fn address_of(text: &str, port: u16) -> Option<String> {
+/// A host and its port, or this one if it names none; what is wrong if it cannot be.
+pub(crate) fn address_of(text: &str, port: u16) -> Result<String, &'static str> {
     let host = text.rsplit_once(':').map_or(text, |(host, _)| host);
     if host.is_empty() {
-        return None;
+        return Err("no host is named");
     }
     let has_port = match text.strip_prefix('[') {
         Some(rest) => rest.contains("]:"),
         None => text.contains(':'),
     };
-    Some(if has_port { text.to_owned() } else { format!("{text}:{port}") })
+    match has_port {
+        true if has_wrong_port(text) => Err("a port is a whole number from 1 to 65535"),
+        true => Ok(text.to_owned()),
+        false => Ok(format!("{text}:{port}")),
+    }
 }
 
 impl fmt::Display for NvmeUri {
@@ -96,6 +101,11 @@ mod tests {
             ["nvme://a/b", "nvme+tcp://a", "nvme+tcp:///b", "nvme+tcp://a/", "nvme+tcp://a/b/0"]
         {
             assert!(text.parse::<NvmeUri>().is_err(), "{text}");
+        }
+        for port in ["99999", "0", "nvme", ""] {
+            let text = format!("nvme+tcp://a:{port}/nqn.x");
+            let error = text.parse::<NvmeUri>().expect_err(&text).to_string();
+            assert!(error.contains("a port is a whole number from 1 to 65535"), "{error}");
         }
     }
 }

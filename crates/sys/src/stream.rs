@@ -15,7 +15,7 @@ use crate::Result;
 use crate::clock::monotonic_ns;
 use crate::event::{Waker, wait_for};
 
-pub use socket::forget_unsent;
+pub use socket::{forget_unsent, has_wrong_port};
 
 /// One end of a connection. Clones are the same end.
 #[derive(Clone)]

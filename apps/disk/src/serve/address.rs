@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::sync::{Mutex, PoisonError};
 
+use sys::stream::has_wrong_port;
+
 /// A text that is no place to listen.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -11,6 +13,11 @@ use std::sync::{Mutex, PoisonError};
      0.0.0.0:4420, [::1]:4420 or localhost:4420"
 )]
 pub(crate) struct AddressError(String);
+
+/// A place whose port is none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("\"{0}\": a port is a whole number from 1 to 65535; write HOST or HOST:PORT")]
+pub(crate) struct PortError(String);
 
 /// Reads where to listen: `ADDRESS:PORT` or `HOST:PORT`, or a port on every address.
 pub(crate) fn socket_address(text: &str) -> Result<SocketAddr, AddressError> {
@@ -34,19 +41,22 @@ pub(crate) fn socket_address(text: &str) -> Result<SocketAddr, AddressError> {
 }
 
 /// Adds a port to a name or address that has none.
-pub(crate) fn with_port(text: &str, port: u16) -> String {
+///
+/// # Errors
+/// When it has one that nobody listens on.
+pub(crate) fn with_port(text: &str, port: u16) -> Result<String, PortError> {
     let is_bare_v6 = text.parse::<std::net::Ipv6Addr>().is_ok();
     let has_port = match text.rsplit_once(':') {
         Some((host, port)) => {
-            // One that is no port is told as that, by whoever connects.
             !is_bare_v6 && !host.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit())
         }
         None => false,
     };
     match (has_port, is_bare_v6) {
-        (true, _) => text.to_owned(),
-        (false, true) => format!("[{text}]:{port}"),
-        (false, false) => format!("{text}:{port}"),
+        (true, _) if has_wrong_port(text) => Err(PortError(text.to_owned())),
+        (true, _) => Ok(text.to_owned()),
+        (false, true) => Ok(format!("[{text}]:{port}")),
+        (false, false) => Ok(format!("{text}:{port}")),
     }
 }
 

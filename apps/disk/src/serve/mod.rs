@@ -40,7 +40,7 @@ use target::{Limits, Subsystem, Target, TargetConfig};
 
 use crate::serve::flags::ServeFlags;
 
-pub(crate) use address::{socket_address, with_port};
+pub(crate) use address::{PortError, socket_address, with_port};
 use disks::{Disks, title};
 pub(crate) use log::Level;
 use log::Log;

@@ -3,11 +3,15 @@
 use console::{Class, Classed};
 use measure::Duration;
 
+use crate::serve::PortError;
+
 /// Why there is nothing to watch.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TopError {
     #[error("--interval {0}: at least 100ms, and an hour at most")]
     Interval(Duration),
+    #[error(transparent)]
+    Port(#[from] PortError),
     #[error(
         "read metrics at {address}: {source}; check the address, and that afar serve was started \
          with --metrics"
@@ -24,7 +28,7 @@ pub(crate) enum TopError {
 impl Classed for TopError {
     fn class(&self) -> Class {
         match self {
-            Self::Interval(_) => Class::Usage,
+            Self::Interval(_) | Self::Port(_) => Class::Usage,
             _ => Class::Failed,
         }
     }

@@ -40,7 +40,7 @@ pub fn top(flags: &TopFlags) -> Result<ExitCode, Failure> {
         return Err(TopError::Interval(flags.interval).into());
     }
     let signals = console::interrupts_and_hangups().map_err(TopError::from)?;
-    let address = with_port(&flags.address, PORT);
+    let address = with_port(&flags.address, PORT).map_err(TopError::from)?;
     let mut last = look(&address)?;
     let json = Output::wanted(flags.json.as_deref())?;
     let is_answered = json.as_ref().is_some_and(Output::is_stdout);
@@ -84,7 +84,7 @@ pub type Looks = Box<dyn FnMut() -> Result<TargetView, String> + Send>;
 /// # Errors
 /// A sentence, when the target does not answer, or not with its metrics: now, or later.
 pub fn watched(address: &str) -> Result<Looks, String> {
-    let address = with_port(address, PORT);
+    let address = with_port(address, PORT).map_err(|error| error.to_string())?;
     let mut last = look(&address).map_err(|error| error.to_string())?;
     Ok(Box::new(move || {
         let now = look(&address).map_err(|error| error.to_string())?;

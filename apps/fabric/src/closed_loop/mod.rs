@@ -18,12 +18,11 @@ mod program;
 mod round;
 mod told;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use ::experiment::stats;
-use console::{Class, Failure, Output, OutputError, Progress, terminal};
+use console::{Class, Directory, Failure, Output, Progress, terminal};
 use measure::DelayProfile;
 
 use crate::closed_loop::flags::LoopFlags;
@@ -48,7 +47,7 @@ pub fn closed_loop(flags: &LoopFlags) -> Result<ExitCode, Failure> {
     let mut experiment = Experiment::read(&flags.experiment)?;
     experiment.allow_unmanaged = flags.allow_unmanaged;
     let directory = flags.output.clone().unwrap_or_else(|| flags.experiment.with_extension("loop"));
-    fs::create_dir_all(&directory).map_err(|source| OutputError::open(&directory, source))?;
+    let _made = Directory::make(&directory)?;
     let json = flags.json.as_deref().map(Output::open).transpose()?;
     let record = Output::open(&directory.join("loop.json"))?;
     let signals = console::interrupts().map_err(LoopError::from)?;

@@ -86,6 +86,9 @@ pub fn sim(flags: &SimFlags) -> Result<ExitCode, Failure> {
         let message = "engines share out the runs of a sweep, and this is none; give lists";
         return Err(SimError::at("--on", message).into());
     }
+    if flags.sensitivity || cells.len() > 1 {
+        want_intervals(flags, false)?;
+    }
     if flags.sensitivity {
         if flags.on != Place::Local && flags.output.is_none() {
             let message = "engines need a directory in which runs are kept; name one with --output";
@@ -107,10 +110,26 @@ pub fn sim(flags: &SimFlags) -> Result<ExitCode, Failure> {
     }
     let settings = &cells[0].settings;
     let runs = steady::runs(settings)?;
+    want_intervals(flags, runs.len() == 1)?;
     if runs.len() > 1 {
         return repeated::repeated(flags, settings, &runs);
     }
     one(flags, settings)
+}
+
+/// Refuses --every where nothing has intervals. A file may say it: it is a setting as others are.
+fn want_intervals(flags: &SimFlags, is_one: bool) -> Result<(), SimError> {
+    let has_some = [&flags.ports, &flags.svg, &flags.output].iter().any(|path| path.is_some());
+    if (is_one && has_some) || !flags.knobs.0.iter().any(|(name, _)| *name == "every") {
+        return Ok(());
+    }
+    Err(SimError::at(
+        "--every",
+        match is_one {
+            true => "nothing that is written has intervals; add --ports FILE, or leave it out",
+            false => "only one run has intervals, and these are several; leave it out",
+        },
+    ))
 }
 
 fn one(flags: &SimFlags, settings: &Settings) -> Result<ExitCode, Failure> {
@@ -120,7 +139,7 @@ fn one(flags: &SimFlags, settings: &Settings) -> Result<ExitCode, Failure> {
         let all: Vec<String> = settings.all().map(|(name, of)| format!("{name}={of}")).collect();
         format!("simulates with {}", all.join(" "))
     });
-    let outputs = Outputs::open(flags)?;
+    let (outputs, _directory) = Outputs::open(flags)?;
     setup.observe.every = outputs.want_ports().then_some(every);
     setup.observe.packets = outputs.wanted_packets();
     let signals = console::interrupts().map_err(SimError::from)?;

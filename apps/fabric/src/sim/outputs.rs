@@ -1,9 +1,8 @@
 //! Files of one run, opened before it and filled after it.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use console::{Failure, Output, OutputError, terminal};
+use console::{Directory, Failure, Output, terminal};
 use netsim::{PortSeries, Trace};
 use records::{FlowRow, RecordError};
 use results::sim::Simulation;
@@ -50,14 +49,15 @@ pub(super) struct Results<'a> {
 }
 
 impl Outputs {
-    pub(super) fn open(flags: &SimFlags) -> Result<Self, Failure> {
+    /// With the directory of all of them, which goes if none is written.
+    pub(super) fn open(flags: &SimFlags) -> Result<(Self, Option<Directory>), Failure> {
         let list = |path: &Option<PathBuf>| path.iter().cloned().collect::<Vec<_>>();
         let (mut json, mut flows) = (list(&flags.json), list(&flags.csv));
         let (mut ports, mut shares) = (list(&flags.ports), list(&flags.cdf));
         let (mut picture, mut parquet) = (list(&flags.svg), list(&flags.parquet));
         let profile = flags.delay_profile.as_deref();
+        let made = flags.output.as_deref().map(Directory::make).transpose()?;
         if let Some(directory) = &flags.output {
-            fs::create_dir_all(directory).map_err(|source| OutputError::open(directory, source))?;
             json.push(directory.join("result.json"));
             flows.push(directory.join("flows.csv"));
             parquet.push(directory.join("flows.parquet"));
@@ -72,7 +72,7 @@ impl Outputs {
         for path in parquet {
             tables.push(Table::parquet(&path)?);
         }
-        Ok(Self {
+        let outputs = Self {
             json: open(&json)?,
             flows: tables,
             ports: ports.iter().map(|path| Table::open(path)).collect::<Result<_, _>>()?,
@@ -82,7 +82,8 @@ impl Outputs {
             capture: capture(flags.pcap.as_deref())?,
             capture_max: flags.pcap_packets,
             steps: flags.steps.as_deref().map(Output::open).transpose()?,
-        })
+        };
+        Ok((outputs, made))
     }
 
     /// Whether somebody wants to know what ports did over time.

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use console::{Class, Failure, Output, OutputError, Progress, terminal};
+use console::{Class, Directory, Failure, Output, Progress, terminal};
 use results::Figures;
 
 use super::figures::figures;
@@ -24,6 +24,7 @@ pub(super) fn repeated(
 ) -> Result<ExitCode, Failure> {
     refuse_one_run(flags, runs.len())?;
     let setup = Setup::new(&runs[0])?;
+    let _directory = flags.output.as_deref().map(Directory::make).transpose()?;
     let json = outputs(flags)?;
     let signals = console::interrupts().map_err(SimError::from)?;
     let progress = Progress::new("run", runs.len());
@@ -60,8 +61,6 @@ fn refuse_one_run(flags: &SimFlags, count: usize) -> Result<(), SimError> {
 fn outputs(flags: &SimFlags) -> Result<Vec<Output>, Failure> {
     let mut paths: Vec<_> = flags.json.iter().cloned().collect();
     if let Some(directory) = &flags.output {
-        let unopened = |source| OutputError::open(directory, source);
-        std::fs::create_dir_all(directory).map_err(unopened)?;
         paths.push(directory.join("result.json"));
     }
     paths.iter().map(|path| Output::open(path)).collect::<Result<_, _>>()

@@ -30,6 +30,8 @@ pub(crate) enum LoadUsage {
          memcached+unix:PATH"
     )]
     Target(String),
+    #[error("{0}: a port is a whole number from 1 to 65535; write one such as redis://HOST:6379")]
+    Port(String),
     #[error("--workload {name}: {source}; give a letter from a to f or a YCSB property file")]
     Unreadable { name: String, source: io::Error },
     #[error("--workload {name}: {source}")]
@@ -280,6 +282,9 @@ fn target(text: &str) -> Result<Target, LoadUsage> {
         let has_port = host.rsplit_once(':').is_some_and(|(_, port)| !port.contains(']'));
         match (host.is_empty(), has_port) {
             (true, _) => return Err(refused()),
+            (_, true) if sys::stream::has_wrong_port(host) => {
+                return Err(LoadUsage::Port(text.to_owned()));
+            }
             (_, true) => Address::Tcp(host.to_owned()),
             (_, false) => Address::Tcp(format!("{host}:{port}")),
         }
@@ -317,7 +322,8 @@ mod tests {
         });
         assert_eq!(read("redis+unix:/run/r.sock"), unix);
         assert_eq!(read("redis+unix:///run/r.sock"), unix);
-        for wrong in ["", "redis", "redis:a", "redis://", "http://a", "redis+unix:"] {
+        let wrong = ["", "redis", "redis:a", "redis://", "http://a", "redis+unix:", "redis://a:x"];
+        for wrong in wrong {
             assert_eq!(read(wrong), None, "{wrong}");
         }
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitStatus;
 
 use ::experiment::machine::Busy;
-use console::{Class, Classed};
+use console::{Class, Classed, OutputError};
 use records::RecordError;
 
 /// Why there is no validation.
@@ -13,6 +13,8 @@ use records::RecordError;
 pub(crate) enum ValidateError {
     #[error("keep records in {}: {source}; check the path and its permissions", path.display())]
     Directory { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Output(#[from] OutputError),
     #[error("start the program: {0}")]
     Start(io::Error),
     #[error("the {kind} run ended with {status}: {last}")]
@@ -40,6 +42,7 @@ impl Classed for ValidateError {
     fn class(&self) -> Class {
         match self {
             Self::Directory { .. } | Self::TooFew { .. } => Class::Usage,
+            Self::Output(error) => error.class(),
             Self::Busy(_) => Class::Environment,
             // `afar run` exits with these for a usage error and for a lack of this machine.
             Self::Refused { status, .. } => match status.code() {

@@ -97,15 +97,15 @@ pub(crate) fn validate(flags: &RunFlags) -> Result<ExitCode, Failure> {
 struct Directory {
     path: PathBuf,
     is_kept: bool,
+    _made: console::Directory,
 }
 
 impl Directory {
     fn open(wanted: Option<&Path>) -> Result<Self, ValidateError> {
         let scratch = || std::env::temp_dir().join(format!("afar-validate-{}", std::process::id()));
         let path = wanted.map_or_else(scratch, Path::to_owned);
-        let failed = |source| ValidateError::Directory { path: path.clone(), source };
-        fs::create_dir_all(&path).map_err(failed)?;
-        Ok(Self { path, is_kept: wanted.is_some() })
+        let made = console::Directory::make(&path)?;
+        Ok(Self { path, is_kept: wanted.is_some(), _made: made })
     }
 }
 

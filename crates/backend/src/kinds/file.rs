@@ -124,9 +124,10 @@ impl FileBackend {
             )));
         }
         if disk.bytes >> block_shift == 0 {
-            let bytes = disk.bytes;
+            let (bytes, path) = (disk.bytes, path.display());
             return Err(OpenError::Shape(format!(
-                "it has {bytes} bytes, which is less than a block of {}",
+                "it has {bytes} bytes, which is less than a block of {}; give it a size, such as \
+                 truncate -s 1GiB {path}, or have it made: file:PATH?size=1GiB",
                 1_u32 << block_shift
             )));
         }

@@ -69,7 +69,7 @@ impl FromStr for IscsiUri {
         if user == Some("") {
             return Err(fail("no user is named before the @"));
         }
-        let address = address_of(address, PORT).ok_or_else(|| fail("no host is named"))?;
+        let address = address_of(address, PORT).map_err(fail)?;
         let (target, lun) = match rest.rsplit_once('/') {
             Some((target, number)) => {
                 let lun = number.parse().ok().and_then(Lun::new);
@@ -171,6 +171,7 @@ mod tests {
             ("iscsi://a", "no target"),
             ("iscsi:///iqn.b/0", "no host"),
             ("iscsi://:3260/iqn.b/0", "no host"),
+            ("iscsi://a:99999/iqn.b/0", "a port is a whole number from 1 to 65535"),
             ("iscsi://a/b/0", "begins with iqn."),
             ("iscsi://a/iqn.b /0", "begins with iqn."),
             ("iscsi://a/iqn.b/16384", "a LUN is"),

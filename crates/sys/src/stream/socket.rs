@@ -137,8 +137,14 @@ pub(super) fn write_all(socket: &impl AsFd, mut bytes: &[u8]) -> io::Result<()> 
     Ok(())
 }
 
-/// Connects to a name or an address, trying each address of a name for at most `patience`, which
-/// also limits later reads and writes.
+/// Whether what stands behind the last colon of HOST:PORT is no port that somebody listens on.
+#[must_use]
+pub fn has_wrong_port(address: &str) -> bool {
+    let port = address.rsplit_once(':').map(|(_, port)| port);
+    port.is_some_and(|port| !port.parse::<u16>().is_ok_and(|port| port > 0))
+}
+
+/// Connects to a name or an address within a time, for each address that a name has.
 ///
 /// # Errors
 /// If nothing listens there, or there is no such name.
