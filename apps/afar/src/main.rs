@@ -9,6 +9,8 @@ mod command;
 mod doctor;
 #[cfg(test)]
 mod documents;
+#[cfg(test)]
+mod groups;
 mod pages;
 mod point;
 #[cfg(test)]
@@ -19,7 +21,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory as _, Parser};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 use console::{Class, Failure, SpeechFlags, Stream, Tone, terminal, usage};
 
 command::table! {
@@ -65,11 +67,21 @@ struct Cli {
 
 fn main() -> ExitCode {
     let began = Instant::now();
-    let Cli { command, speech } = match Cli::try_parse_from(asked(std::env::args_os())) {
-        Ok(cli) => cli,
+    let mut program = Cli::command();
+    let parsed = program.try_get_matches_from_mut(asked(std::env::args_os())).and_then(|matches| {
+        let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut program))?;
+        Ok((cli, matches))
+    });
+    let (Cli { command, speech }, matches) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => return not_parsed(&error),
     };
     speech.hold();
+    if console::is_verbose() {
+        for line in usage::settings(&Cli::command(), &matches) {
+            terminal::detail(|| line);
+        }
+    }
     let status = command.execute().unwrap_or_else(|failure| {
         let name = usage::name(&Cli::command());
         terminal::say(&format!("{} {failure}\n", wrong(&format!("{name}:"))));

@@ -10,7 +10,7 @@ use host::initiator::{IscsiUri, discover as ask_targets};
 use host::{HostConfig, HostError, discover as ask};
 use nvme::log::DiscoveryPage;
 use scsi::iscsi::{Digests, TargetRecord};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::discover::flags::DiscoverFlags;
 use crate::serve::{PortError, with_port};
@@ -49,16 +49,23 @@ const ISCSI: &str = "iscsi://";
 /// # Errors
 /// When nobody answers.
 pub fn discover(flags: &DiscoverFlags) -> Result<ExitCode, Failure> {
-    let json = Output::wanted(flags.json.as_deref())?;
+    let [json, csv] = [&flags.json, &flags.csv].map(|path| Output::wanted(path.as_deref()));
+    let outputs = [json?, csv?];
     if let Some(portal) = flags.address.strip_prefix(ISCSI) {
-        return discover_targets(portal, flags, json);
+        return discover_targets(portal, flags, outputs);
     }
     flags.initiator.fit(&[&flags.address]).map_err(DiscoverError::from)?;
     let host = host_name(&flags.host).map_err(DiscoverError::from)?;
     let address = with_port(&flags.address, PORT).map_err(DiscoverError::from)?;
     let page = ask(&address, &HostConfig::named(host))
         .map_err(|source| DiscoverError::Target { address: address.clone(), source })?;
-    console::answer(|| to_table(&page), vec![(json, &|| to_json(&page))])?;
+    let found = to_json(&page);
+    let ([json, csv], as_csv) = (outputs, || {
+        let leading = ["subsystem", "address", "port", "transport"];
+        console::csv_of(&found["entries"], &leading)
+    });
+    let as_json = || format!("{found:#}\n");
+    console::answer(|| to_table(&page), vec![(json, &as_json), (csv, &as_csv)])?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -66,7 +73,7 @@ pub fn discover(flags: &DiscoverFlags) -> Result<ExitCode, Failure> {
 fn discover_targets(
     portal: &str,
     flags: &DiscoverFlags,
-    json: Option<Output>,
+    [json, csv]: [Option<Output>; 2],
 ) -> Result<ExitCode, Failure> {
     let (user, address) = match portal.trim_end_matches('/').rsplit_once('@') {
         Some((user, address)) => (Some(user.to_owned()), address),
@@ -80,7 +87,10 @@ fn discover_targets(
     let address = portal.address.clone();
     let targets = ask_targets(&portal, &config)
         .map_err(|source| DiscoverError::Target { address, source })?;
-    console::answer(|| targets_to_table(&targets), vec![(json, &|| targets_to_json(&targets))])?;
+    let found = targets_to_json(&targets);
+    let as_json = || format!("{found:#}\n");
+    let as_csv = || console::csv_of(&found["targets"], &["target", "address", "group"]);
+    console::answer(|| targets_to_table(&targets), vec![(json, &as_json), (csv, &as_csv)])?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -89,7 +99,7 @@ fn parts(address: &str) -> (&str, Option<&str>) {
     address.rsplit_once(',').map_or((address, None), |(place, group)| (place, Some(group)))
 }
 
-fn targets_to_json(targets: &[TargetRecord]) -> String {
+fn targets_to_json(targets: &[TargetRecord]) -> Value {
     let targets: Vec<_> = targets
         .iter()
         .map(|target| {
@@ -100,7 +110,7 @@ fn targets_to_json(targets: &[TargetRecord]) -> String {
             json!({ "target": target.name, "portals": portals.collect::<Vec<_>>() })
         })
         .collect();
-    format!("{:#}\n", json!({ "targets": targets }))
+    json!({ "targets": targets })
 }
 
 fn targets_to_table(targets: &[TargetRecord]) -> String {
@@ -123,7 +133,7 @@ fn targets_to_table(targets: &[TargetRecord]) -> String {
     text
 }
 
-fn to_json(page: &DiscoveryPage) -> String {
+fn to_json(page: &DiscoveryPage) -> Value {
     let entries: Vec<_> = page
         .entries
         .iter()
@@ -137,12 +147,11 @@ fn to_json(page: &DiscoveryPage) -> String {
             })
         })
         .collect();
-    let all = json!({
+    json!({
         "generation": page.generation,
         "record_count": page.record_count,
         "entries": entries,
-    });
-    format!("{all:#}\n")
+    })
 }
 
 fn to_table(page: &DiscoveryPage) -> String {
@@ -194,7 +203,7 @@ mod tests {
              nqn.2026-11.local.afar:disk  10.0.0.2  4420   tcp\n\
              and 2 more\n"
         );
-        let json: serde_json::Value = serde_json::from_str(&to_json(&page)).expect("it is JSON");
+        let json: serde_json::Value = to_json(&page);
         assert_eq!(json["generation"], 7);
         assert_eq!(json["entries"][0]["kind"], "nvm subsystem");
         assert_eq!(json["entries"][0]["port"], "4420");
@@ -214,8 +223,7 @@ mod tests {
              iqn.x:disk  2      [::1]:3260\n\
              iqn.x:d     -      -\n"
         );
-        let json: serde_json::Value =
-            serde_json::from_str(&targets_to_json(&both)).expect("it is JSON");
+        let json: serde_json::Value = targets_to_json(&both);
         assert_eq!(json["targets"][0]["portals"][1]["address"], "[::1]:3260");
         assert_eq!(json["targets"][0]["portals"][1]["group"], "2");
     }

@@ -23,6 +23,12 @@ pub(crate) struct Options {
     #[arg(help_heading = OUTPUT)]
     pub(crate) json: Option<PathBuf>,
 
+    /// Write what was measured as rows, by the names that it has in the record; - is standard
+    /// output, in place of the table
+    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = OUTPUT)]
+    pub(crate) csv: Option<PathBuf>,
+
     /// Share of the drive's throughput that is emulated [default: half of what this machine can
     /// serve, by a short run]
     #[arg(long, value_name = "SHARE")]

@@ -75,14 +75,16 @@ pub fn reproduce(flags: &ReproduceFlags) -> Result<ExitCode, Failure> {
     let paths = ["svg", "json"].map(|ending| directory.join(format!("{name}.{ending}")));
     let [picture, record] = paths.each_ref().map(|path| Output::open(path));
     let (picture, record) = (picture?, record?);
-    let json = options.json.as_deref().map(Output::open).transpose()?;
+    let [json, csv] = [&options.json, &options.csv].map(|path| Output::wanted(path.as_deref()));
+    let (json, csv) = (json?, csv?);
     let measured = figure.measure(options)?;
     let Some(measured) = measured else { return Ok(nothing(name)) };
     let report = &measured.report;
     let text = results::write(&whole(name, &measured));
     let (drawn, written) = (|| report.picture.clone(), || text.clone());
+    let rows = || console::csv_of(&report.points, &[]);
     let forms: Vec<console::Form<'_>> =
-        vec![(Some(picture), &drawn), (Some(record), &written), (json, &written)];
+        vec![(Some(picture), &drawn), (Some(record), &written), (json, &written), (csv, &rows)];
     console::answer(|| told(&measured, &paths[0]), forms)?;
     if measured.is_interrupted {
         terminal::say(&format!("afar reproduce: {name}: interrupted; this is what was measured\n"));

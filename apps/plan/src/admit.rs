@@ -81,6 +81,7 @@ pub(super) fn admit(flags: &AdmitFlags) -> Result<ExitCode, Failure> {
         table: text(&device, &applicants, &verdicts),
         files: vec![
             when(&flags.json, || results::write(&recorded(&device, &applicants, &verdicts))),
+            when(&flags.csv, || csv(recorded(&device, &applicants, &verdicts).tenants)),
             when(&flags.svg, || picture(&device, &points, &applicants, &verdicts)),
         ],
     })
@@ -314,6 +315,12 @@ fn picture(
     let note = "pale: what those admitted take; dotted: the strictest promise";
     svg.tinted((76.0, 40.0), note, Anchor::Start, GREY);
     svg.finish("Tail of reads by load in tokens")
+}
+
+/// A row for each tenant.
+fn csv(tenants: Vec<record::Tenant>) -> String {
+    let leading = ["name", "tokens_per_sec", "p95_us", "admitted", "reason"];
+    console::csv_of(&serde_json::json!(tenants), &leading)
 }
 
 fn recorded(device: &Device, applicants: &[Applicant], verdicts: &[Verdict]) -> record::Admission {

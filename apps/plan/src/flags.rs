@@ -52,11 +52,12 @@ pub(crate) struct CostFlags {
 
     /// Show the savings when storage and compute grow by other factors (Fig. 8 of the paper),
     /// from a deployment in balance; demand does not matter then
-    #[arg(long)]
+    #[arg(long, help_heading = MAP)]
     pub(crate) map: bool,
 
     /// Largest factor of the map
     #[arg(long, value_name = "NUMBER", default_value_t = 10, requires = "map")]
+    #[arg(help_heading = MAP)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) axis: u32,
 
@@ -196,7 +197,7 @@ pub(crate) struct PlaceFlags {
     /// Have HiGHS look for fewer servers, or for the proof that there are none, for at most this
     /// long: for some hundreds of tenants, in an afar built with --features highs [default: up to
     /// 24 are proven anyway]
-    #[arg(long, value_name = "TIME", conflicts_with = "now")]
+    #[arg(long, value_name = "TIME", conflicts_with = "now", help_heading = SEARCH)]
     pub(crate) exact: Option<Duration>,
 
     /// Bytes that may move so that servers are free
@@ -232,6 +233,8 @@ pub(crate) struct PlaceFlags {
 }
 
 const TENANTS: &str = "Tenants";
+const MAP: &str = "Map";
+const SEARCH: &str = "Search";
 const MOVES: &str = "From one placement to another";
 const OUTPUT: &str = "Output";
 
@@ -270,14 +273,22 @@ pub(crate) struct AdmitFlags {
 
     /// Write the curve and how far it is used as a picture; - is standard output
     #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) svg: Option<PathBuf>,
+
+    /// Write a row for each tenant; - is standard output, in place of the table
+    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = OUTPUT)]
+    pub(crate) csv: Option<PathBuf>,
 
     /// Write everything as JSON; - is standard output, in place of the table
     #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) json: Option<PathBuf>,
 
     /// Print a file to begin one's own with
-    #[arg(long, conflicts_with_all = ["experiment", "json", "svg"])]
+    #[arg(long, conflicts_with_all = ["experiment", "json", "csv", "svg"])]
+    #[arg(help_heading = OUTPUT)]
     pub(crate) print: bool,
 }
 

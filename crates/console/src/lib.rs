@@ -18,6 +18,7 @@ pub mod usage;
 
 mod directory;
 mod failure;
+mod grid;
 mod line;
 mod output;
 mod progress;
@@ -27,6 +28,7 @@ mod speech;
 
 pub use directory::Directory;
 pub use failure::{Class, Classed, Failure};
+pub use grid::csv_of;
 pub use line::Line;
 pub use output::{Form, Lines, Output, OutputError, answer, answer_bytes};
 pub use progress::{Progress, clock};

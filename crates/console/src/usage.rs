@@ -1,6 +1,7 @@
 //! Errors of clap as one sentence that ends with a remedy.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::parser::ValueSource;
 
 /// The name of the command that the arguments of this process are for, with its parents: `afar plan
 /// cost`.
@@ -42,7 +43,47 @@ fn distance(one: &str, other: &str) -> usize {
     row[other.len()]
 }
 
-/// The arguments of this process up to `--`.
+/// The flags of the command that is run, with their values: those that were given, and those that
+/// have a value by default or from the environment. For `--verbose`.
+#[must_use]
+pub fn settings(program: &clap::Command, matches: &clap::ArgMatches) -> Vec<String> {
+    let (mut command, mut matches, mut names) = (program, matches, Vec::new());
+    while let Some((name, inner)) = matches.subcommand() {
+        let Some(found) = command.find_subcommand(name) else { break };
+        (command, matches) = (found, inner);
+        names.push(name);
+    }
+    let name = names.join(" ");
+    let of = |wanted: ValueSource| -> Vec<String> {
+        let of_it =
+            |flag: &&clap::Arg| matches.value_source(flag.get_id().as_str()) == Some(wanted);
+        let flags = command.get_arguments().filter(of_it);
+        flags.filter_map(|flag| setting(flag, matches)).collect()
+    };
+    let sources = [
+        (ValueSource::CommandLine, "as given"),
+        (ValueSource::EnvVariable, "by the environment"),
+        (ValueSource::DefaultValue, "by default"),
+    ];
+    let lines = sources.into_iter().map(|(source, how)| (of(source), how));
+    let lines = lines.filter(|(flags, _)| !flags.is_empty());
+    lines.map(|(flags, how)| format!("{name}, {how}: {}", flags.join(" "))).collect()
+}
+
+/// A flag and its value, as they are written; nothing of a switch that is off.
+fn setting(flag: &clap::Arg, matches: &clap::ArgMatches) -> Option<String> {
+    let raw = matches.get_raw(flag.get_id().as_str())?;
+    let words: Vec<String> = raw.map(|word| word.to_string_lossy().into_owned()).collect();
+    let value = words.join(if flag.is_positional() { " " } else { "," });
+    let name = flag.get_long().map(|name| format!("--{name}"));
+    match (name, flag.get_action()) {
+        (Some(name), clap::ArgAction::SetTrue) => (value == "true").then_some(name),
+        (Some(name), _) => Some(format!("{name} {value}")),
+        (None, _) => Some(value),
+    }
+}
+
+/// What the user wrote, without the command of a user's own.
 fn words() -> Vec<String> {
     std::env::args().skip(1).take_while(|word| word != "--").collect()
 }
@@ -358,6 +399,26 @@ mod tests {
         let none = "there is no flag --nonsense; x --help has those there are";
         assert_eq!(told(&["--nonsense"]), none);
         assert_eq!(told(&["a", "b"]), "\"b\" is one argument too many; see x --help");
+    }
+
+    #[test]
+    fn settings_are_told_by_their_source() {
+        use clap::{Arg, ArgAction, Command};
+
+        let flag = |name: &'static str| Arg::new(name).long(name);
+        let inner = Command::new("kv")
+            .arg(flag("rate").default_value("5"))
+            .arg(flag("seed").default_value("1"))
+            .arg(flag("fill").action(ArgAction::SetTrue))
+            .arg(flag("verify").action(ArgAction::SetTrue))
+            .arg(flag("unset"))
+            .arg(Arg::new("uri"));
+        let program = Command::new("x").subcommand(Command::new("load").subcommand(inner));
+        let words = ["x", "load", "kv", "redis://a", "--rate", "9", "--fill"];
+        let matches = program.clone().try_get_matches_from(words).expect("it can be");
+        let wanted =
+            ["load kv, as given: --rate 9 --fill redis://a", "load kv, by default: --seed 1"];
+        assert_eq!(settings(&program, &matches), wanted);
     }
 
     #[test]

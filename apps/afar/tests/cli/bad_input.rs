@@ -148,8 +148,20 @@ fn commands_that_are_none() {
 
 /// (words, what the sentence must say): mistakes with commands other than run.
 #[rustfmt::skip] // one row, one line
-const OTHERS: [(&[&str], &str); 16] = [
+const OTHERS: [(&[&str], &str); 28] = [
     (&["sim", "--pcap-packets", "5"], "--pcap-packets needs --pcap; add that, or leave"),
+    (&["sim", "--every", "1us"], "--every: nothing that is written has intervals; add --ports"),
+    (&["sim", "--every", "1us", "--repetitions", "6"], "--every: only one run has intervals"),
+    (&["plan", "place", "x.toml", "--seed", "5"], "--seed needs --synthetic; add that, or leave"),
+    (&["plan", "pool", "--servers", "5"], "--servers needs --predict; add that, or leave"),
+    (&["plan", "pool", "--bound", "5%"], "--bound needs --predict; add that, or leave"),
+    (&["load", "kv", "redis://127.0.0.1:99999"], "a port is a whole number from 1 to 65535; write"),
+    (&["discover", "127.0.0.1:99999"], "a port is a whole number from 1 to 65535; write HOST or"),
+    (&["discover", "iscsi://127.0.0.1:0"], "a port is a whole number from 1 to 65535; write HOST"),
+    (&["top", "127.0.0.1:99999"], "a port is a whole number from 1 to 65535; write HOST or HOST:"),
+    (&["bench", "nvme+tcp://127.0.0.1:99999/nqn.x"], "a port is a whole number from 1 to 65535;"),
+    (&["bench", "iscsi://127.0.0.1:x/iqn.x/0"], "a port is a whole number from 1 to 65535; write"),
+    (&["torture", "nvme+tcp://127.0.0.1:99999/nqn.x"], "a port is a whole number from 1 to 65535"),
     (&["sim", "--seed", "x"], "--seed: \"x\": a seed is a whole number"),
     (&["bench", "null:", "--chap-secret", "x"], "is for disks of iscsi://, and null: is none"),
     (&["bench", "null:", "--csv", "x"], "--csv needs --sweep or several disks; add that, or"),
@@ -185,6 +197,54 @@ fn a_blade_that_cannot_be_reached_is_told_with_a_remedy() {
         return crate::skip("a_blade_that_cannot_be_reached", &stderr(&output));
     }
     one_sentence(&stderr(&output), "; check the address, and that a target listens there");
+}
+
+#[test]
+fn an_empty_disk_is_told_with_a_remedy() {
+    let scratch = Scratch::new("cli");
+    let disk = format!("file:{}", file(&scratch, "empty", b"", 0o644).display());
+    let shared = format!("disk={disk}");
+    for words in [&["bench", &disk][..], &["serve", "--nvme", "127.0.0.1:0", &shared]] {
+        let output = afar(words);
+        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+        one_sentence(&stderr(&output), "; give it a size, such as truncate -s 1GiB ");
+    }
+}
+
+#[test]
+fn a_record_of_no_known_kind_is_told_by_what_it_says_it_is() {
+    let scratch = Scratch::new("cli");
+    for (schema, wanted) in [
+        ("afar.run/9", "no record \"afar.run/9\", as it says it is; this afar reads afar.run/2"),
+        ("afar.lod/1", "; the nearest is afar.load/1, and afar version lists all records"),
+        ("afar.version/1", "; give one of a run, a sweep or a load: afar version lists all"),
+    ] {
+        let record = format!("{{\"schema\": \"{schema}\"}}");
+        let output = afar(["report", text(&file(&scratch, "x.json", record.as_bytes(), 0o644))]);
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        one_sentence(&stderr(&output), wanted);
+        assert!(stderr(&output).len() < 250, "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn who_fails_leaves_no_empty_directory() {
+    let scratch = Scratch::new("cli");
+    let (made, path) = (scratch.join("made"), scratch.join("made/here"));
+    let profile = scratch.join("profile");
+    let program = b"[program]\ncommand = [\"true\"]\nlocal = \"50%\"\n[network]\n";
+    let program = file(&scratch, "loop.toml", program, 0o644);
+    let small = ["sim", "--topology=single-switch", "--hosts=4", "--flows=20", "--sizes=4KiB"];
+    let twice = ["--json", "-", "--csv", "-"];
+    for words in [
+        [&small[..], &["--delay-profile", text(&profile)]].concat(),
+        [&["reproduce", "dime-fig3"], &twice[..]].concat(),
+        [&["loop", text(&program)], &twice[..]].concat(),
+    ] {
+        let output = afar([&words[..], &["-o", text(&path)]].concat());
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {}", stderr(&output));
+        assert!(!made.exists(), "{words:?}: {}", stderr(&output));
+    }
 }
 
 #[test]

@@ -316,3 +316,24 @@ fn a_reader_that_goes_away_is_no_failure() {
         assert!(matches!(status.code(), Some(0 | 3)), "{arguments:?}: {status}");
     }
 }
+
+#[test]
+fn tables_are_rows_with_units_in_their_names() {
+    let scratch = Scratch::new("cli");
+    let device = stdout(&afar(["plan", "admit", "--print"]));
+    let device = scratch.file("device.toml", device.as_bytes());
+    for (words, head) in [
+        (&["plan", "admit", text(&device)][..], "name,tokens_per_sec,p95_us,admitted,reason"),
+        (&["workload", "sort", "--size=1MiB"], "repetition,elapsed_ns,checksum"),
+    ] {
+        let output = afar([words, &["--csv", "-"]].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let rows = stdout(&output);
+        assert_eq!(rows.lines().next(), Some(head), "{words:?}");
+        assert!(rows.lines().count() > 1, "{rows}");
+    }
+    let few = ["sim", "--topology=single-switch", "--hosts=4", "--flows=50", "--load=20%"];
+    let output = afar(few.iter().chain(&["--sizes=4KiB", "--repetitions=6", "--csv", "-"]));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stdout(&output).starts_with(",over_bytes,to_bytes,count"), "{}", stdout(&output));
+}

@@ -74,6 +74,22 @@ fn who_is_verbose_hears_of_settings_files_and_time() {
 }
 
 #[test]
+fn every_command_says_its_settings_to_who_is_verbose() {
+    let nowhere = "nvme+tcp://127.0.0.1:1/nqn.x";
+    for (words, wanted) in [
+        (&["bench", nowhere, "--rw", "randread"][..], "afar: bench, as given: --rw randread nvme"),
+        (&["bench", nowhere], "afar: bench, by default: "),
+        (&["plan", "cost", "--map", "--csv=-"], "afar: plan cost, as given: --map --csv -\n"),
+        (&["plan", "cost", "--map"], "afar: plan cost, by default: --axis 10\n"),
+        (&["load", "kv", "redis://127.0.0.1:1"], "load kv, by default: --workload c --append"),
+    ] {
+        let said = stderr(&afar([words, &["-v"]].concat()));
+        assert!(said.contains(wanted), "no {wanted:?} in {said}");
+        assert!(!stderr(&afar(words)).contains(" by default: "), "only to who is verbose");
+    }
+}
+
+#[test]
 fn colours_are_for_terminals_unless_somebody_wants_them() {
     let doctor = |words: &[&str]| stdout(&afar([&["doctor"], words].concat()));
     assert!(doctor(&["--color", "always"]).contains("\x1b[32mok\x1b[0m"));

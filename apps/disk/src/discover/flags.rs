@@ -16,16 +16,24 @@ pub struct DiscoverFlags {
     pub(crate) address: String,
 
     /// Write the answer as JSON; - is standard output, which then has nothing else
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) json: Option<PathBuf>,
+
+    /// Write a row for each subsystem or portal; - is standard output, which then has nothing else
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    pub(crate) csv: Option<PathBuf>,
 
     /// Who this host says it is: it is told of what it may connect to
     #[arg(long, value_name = "NQN", default_value = "nqn.2026-11.local.afar:discover")]
+    #[arg(help_heading = NVME)]
     pub(crate) host: String,
 
     #[command(flatten)]
     pub(crate) initiator: InitiatorFlags,
 }
+
+const OUTPUT: &str = "Output";
+const NVME: &str = "NVMe/TCP";
 
 const NOTES: &str = "\
 Exit status: 0 there was an answer; 1 there was none; 2 bad usage.

@@ -17,16 +17,20 @@ pub struct IdentifyFlags {
     pub(crate) target: String,
 
     /// Write the answer as JSON; - is standard output, which then has nothing else
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) json: Option<PathBuf>,
 
     /// Who this host says it is to a controller
     #[arg(long, value_name = "NQN", default_value = "nqn.2026-11.local.afar:identify")]
+    #[arg(help_heading = NVME)]
     pub(crate) host: String,
 
     #[command(flatten)]
     pub(crate) initiator: InitiatorFlags,
 }
+
+const OUTPUT: &str = "Output";
+const NVME: &str = "NVMe/TCP";
 
 const NOTES: &str = "\
 Names of what it shows are those of nvme(1) or of SCSI, as the specifications have them. `afar

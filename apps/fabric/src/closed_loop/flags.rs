@@ -19,7 +19,7 @@ pub struct LoopFlags {
 
     /// Directory of records, profiles and the result; created if missing [default: FILE with the
     /// ending .loop]
-    #[arg(long, short, value_name = "DIR")]
+    #[arg(long, short, value_name = "DIR", help_heading = OUTPUT)]
     pub(crate) output: Option<PathBuf>,
 
     /// Have runs count of which much memory stayed local; the result says so
@@ -27,9 +27,15 @@ pub struct LoopFlags {
     pub(crate) allow_unmanaged: bool,
 
     /// Write the result as JSON; - is standard output, in place of the table
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) json: Option<PathBuf>,
+
+    /// Write a row for each round; - is standard output, in place of the table
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    pub(crate) csv: Option<PathBuf>,
 }
+
+const OUTPUT: &str = "Output";
 
 const NOTES: &str = "\
 Example of a file:

@@ -48,7 +48,8 @@ pub fn closed_loop(flags: &LoopFlags) -> Result<ExitCode, Failure> {
     experiment.allow_unmanaged = flags.allow_unmanaged;
     let directory = flags.output.clone().unwrap_or_else(|| flags.experiment.with_extension("loop"));
     let _made = Directory::make(&directory)?;
-    let json = flags.json.as_deref().map(Output::open).transpose()?;
+    let [json, csv] = [&flags.json, &flags.csv].map(|path| Output::wanted(path.as_deref()));
+    let (json, csv) = (json?, csv?);
     let record = Output::open(&directory.join("loop.json"))?;
     let signals = console::interrupts().map_err(LoopError::from)?;
     // The first is without delay, and as many rounds follow as there are at most.
@@ -77,10 +78,12 @@ pub fn closed_loop(flags: &LoopFlags) -> Result<ExitCode, Failure> {
         Err(Stopped::Error(error)) => return Err(error.into()),
     };
     turning.progress.close();
-    let text = results::write(&told::record(&experiment, &closed));
+    let result = told::record(&experiment, &closed);
+    let text = results::write(&result);
+    let rows = || console::csv_of(&serde_json::json!(result.rounds), &["seconds"]);
     let written = || text.clone();
     let shown = || told::text(&experiment, &closed, &directory);
-    console::answer(shown, vec![(Some(record), &written), (json, &written)])?;
+    console::answer(shown, vec![(Some(record), &written), (json, &written), (csv, &rows)])?;
     match closed.agreed {
         true => Ok(ExitCode::SUCCESS),
         false => Err(Failure::shown(Class::Failed, told::DISAGREED.to_owned())),

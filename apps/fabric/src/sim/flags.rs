@@ -47,7 +47,8 @@ pub struct SimFlags {
     #[arg(help_heading = OUTPUT)]
     pub(crate) json: Option<PathBuf>,
 
-    /// Write a row for each flow; - is standard output, in place of the table
+    /// Write a row for each flow, or for each size of flows of many runs; - is standard output, in
+    /// place of the table
     #[arg(long, value_name = "FILE")]
     #[arg(help_heading = OUTPUT)]
     pub(crate) csv: Option<PathBuf>,

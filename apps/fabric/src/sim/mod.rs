@@ -112,7 +112,7 @@ pub fn sim(flags: &SimFlags) -> Result<ExitCode, Failure> {
     let runs = steady::runs(settings)?;
     want_intervals(flags, runs.len() == 1)?;
     if runs.len() > 1 {
-        return repeated::repeated(flags, settings, &runs);
+        return repeated::repeated(flags, &cells[0], &runs);
     }
     one(flags, settings)
 }

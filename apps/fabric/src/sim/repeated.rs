@@ -7,10 +7,11 @@ use console::{Class, Directory, Failure, Output, Progress, terminal};
 use results::Figures;
 
 use super::figures::figures;
+use super::row::Row;
 use super::run::{self, Looker};
-use super::setting::Settings;
+use super::setting::{Cell, Settings};
 use super::setup::Setup;
-use super::{SimError, many, steady, told};
+use super::{SimError, many, steady, table, told};
 use crate::sim::flags::SimFlags;
 
 /// Runs `runs`, which differ in their seeds, and tells what `settings` come to.
@@ -19,13 +20,15 @@ use crate::sim::flags::SimFlags;
 /// If a run has no result, the network is in no steady state, or a file is for one run alone.
 pub(super) fn repeated(
     flags: &SimFlags,
-    settings: &Settings,
+    cell: &Cell,
     runs: &[Settings],
 ) -> Result<ExitCode, Failure> {
     refuse_one_run(flags, runs.len())?;
+    let settings = &cell.settings;
     let setup = Setup::new(&runs[0])?;
     let _directory = flags.output.as_deref().map(Directory::make).transpose()?;
     let json = outputs(flags)?;
+    let csv = Output::wanted(flags.csv.as_deref())?;
     let signals = console::interrupts().map_err(SimError::from)?;
     let progress = Progress::new("run", runs.len());
     let mut looker = Looker { signals: &signals, progress };
@@ -41,16 +44,17 @@ pub(super) fn repeated(
     let as_json = || results::write(&record);
     let forms = json.into_iter().map(|output| (Some(output), &as_json as &dyn Fn() -> String));
     let text = || told::text(&told::title(settings, &setup), &record.figures, cpu_ns);
-    console::answer(text, forms.collect())?;
+    let row = Row { cell: cell.name(), figures: Some(record.figures.clone()), failure: None };
+    let rows = || table::csv(&[(cell, &row)]);
+    console::answer(text, forms.chain([(csv, &rows as &dyn Fn() -> String)]).collect())?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn refuse_one_run(flags: &SimFlags, count: usize) -> Result<(), SimError> {
-    let csv = (flags.csv.as_deref(), "--csv");
-    for (path, name) in flags.of_one_run().into_iter().chain([csv]) {
+    for (path, name) in flags.of_one_run() {
         if path.is_some() {
             let message = format!(
-                "it is for one run, and these are {count}; give --json, or --repetitions 1"
+                "it is for one run, and these are {count}; give --json or --csv, or --repetitions 1"
             );
             return Err(SimError::at(name, message));
         }

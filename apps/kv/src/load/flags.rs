@@ -156,6 +156,10 @@ pub(crate) struct KvFlags {
     /// Write everything that was measured as JSON; - is standard output
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) json: Option<PathBuf>,
+
+    /// Write a row for each operation, or for each try of --slo; - is standard output
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    pub(crate) csv: Option<PathBuf>,
 }
 
 /// Flags that make the loop an open one.

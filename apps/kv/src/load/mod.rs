@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use ::load::Values;
 use console::{Class, Failure, Output, terminal};
 use measure::{LoadOperation, LoadProbe, LoadResults, LoadSearch, Results as _, Run};
+use serde_json::{Value, json};
 use workload::Operation;
 
 use crate::load::flags::{KvFlags, LoadCommand, LoadFlags};
@@ -31,6 +32,7 @@ pub fn load(flags: &LoadFlags) -> Result<ExitCode, Failure> {
 fn kv(flags: &KvFlags) -> Result<ExitCode, Failure> {
     let plan = plan::Plan::resolve(flags)?;
     let json = flags.json.as_deref().map(Output::open).transpose()?;
+    let csv = flags.csv.as_deref().map(Output::open).transpose()?;
     for property in &plan.ignored {
         terminal::note(&format!(
             "afar load: {}: property {property} has no effect here\n",
@@ -52,7 +54,8 @@ fn kv(flags: &KvFlags) -> Result<ExitCode, Failure> {
         results: results(loaded),
     };
     let record = || serde_json::to_string_pretty(&run).expect("plain data has a JSON form") + "\n";
-    console::answer(|| summary::text(&run), vec![(json, &record)])?;
+    let rows = || csv_of(&run.results);
+    console::answer(|| summary::text(&run), vec![(json, &record), (csv, &rows)])?;
     let invalid = run.results.search.as_ref().and_then(|search| search.invalid.as_ref());
     match (summary::shortfall(&run.results), invalid) {
         (Some(sentence), _) => Err(Failure::shown(Class::Failed, sentence)),
@@ -68,6 +71,31 @@ struct Told {
     /// Of a search.
     rate_per_s: Option<f64>,
     search: Option<LoadSearch>,
+}
+
+/// A row for each operation, of the load and of the client beside it; of a search for each try.
+fn csv_of(results: &LoadResults) -> String {
+    if let Some(search) = &results.search {
+        let leading = ["rate_per_s", "holds", "answered_per_s", "latency_ns"];
+        return console::csv_of(&json!(search.tries), &leading);
+    }
+    let probe = results.probe.iter().flat_map(|probe| &probe.operations);
+    let probe = probe.map(|operation| ("probe", operation));
+    let all = results.operations.iter().map(|operation| ("load", operation)).chain(probe);
+    let row = |(client, of): (&str, &LoadOperation)| {
+        let seconds = results.elapsed_ns as f64 / 1e9;
+        json!({
+            "client": client,
+            "operation": of.operation,
+            "requests_per_s": of.latency.count as f64 / seconds,
+            "latency": of.latency,
+            "missing_count": of.missing_count,
+            "refused_count": of.refused_count,
+            "wrong_count": of.wrong_count,
+        })
+    };
+    let leading = ["client", "operation", "latency_count", "requests_per_s", "latency_mean_ns"];
+    console::csv_of(&Value::Array(all.map(row).collect()), &leading)
 }
 
 // Fills the store if asked to, and runs the load or searches.
@@ -133,4 +161,41 @@ fn operations(tally: &::load::Tally) -> Vec<LoadOperation> {
         operation.latency.count + operation.refused_count + operation.missing_count > 0
     };
     operations.filter(asked).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use measure::LoadTry;
+
+    use super::*;
+
+    #[test]
+    fn rows_are_of_operations_or_of_tries() {
+        let of = |operation: &str| LoadOperation {
+            operation: operation.to_owned(),
+            latency: measure::LatencySummary { count: 10, p50_ns: 7, ..Default::default() },
+            ..LoadOperation::default()
+        };
+        let probe = LoadProbe { operations: vec![of("read")], ..LoadProbe::default() };
+        let mut results = results(Told {
+            tally: ::load::Tally::default(),
+            is_interrupted: false,
+            rate_per_s: None,
+            search: None,
+        });
+        results.elapsed_ns = 2_000_000_000;
+        results.operations = vec![of("read"), of("update")];
+        results.probe = Some(probe);
+        let text = csv_of(&results);
+        let mut rows = text.lines();
+        let head = "client,operation,latency_count,requests_per_s,latency_mean_ns,";
+        assert!(rows.next().is_some_and(|row| row.starts_with(head)), "{text}");
+        for wanted in ["load,read,10,5.0,0,", "load,update,10,5.0,0,", "probe,read,10,5.0,0,"] {
+            assert!(rows.next().is_some_and(|row| row.starts_with(wanted)), "{text}");
+        }
+        let tries = vec![LoadTry { rate_per_s: 100.0, latency_ns: 5, ..LoadTry::default() }];
+        results.search = Some(LoadSearch { tries, ..LoadSearch::default() });
+        let head = "rate_per_s,holds,answered_per_s,latency_ns,request_count";
+        assert_eq!(csv_of(&results), format!("{head}\n100.0,false,0.0,5,0\n"));
+    }
 }

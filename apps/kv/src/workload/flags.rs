@@ -40,23 +40,31 @@ Example: afar run --local 25% --rtt 5us -- afar workload wordcount --size 128MiB
 #[derive(Debug, Args)]
 pub(crate) struct JobFlags {
     /// Memory of the data, approximately
-    #[arg(long, value_name = "SIZE", default_value = "256MiB")]
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", help_heading = DATA)]
     pub(crate) size: Bytes,
 
     /// Seed of every draw
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, help_heading = DATA)]
     #[arg(value_parser = seed)]
     pub(crate) seed: u64,
 
     /// Do the job so many times, each timed; the time printed is the median
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, help_heading = JOB)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) repetitions: u32,
 
     /// Write everything that was measured as JSON; - is standard output, in place of the line
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) json: Option<PathBuf>,
+
+    /// Write a row for each repetition; - is standard output, in place of the line
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    pub(crate) csv: Option<PathBuf>,
 }
+
+const DATA: &str = "Data";
+const JOB: &str = "Job";
+const OUTPUT: &str = "Output";
 
 /// Fit factors to ratings by alternating least squares
 ///
@@ -68,12 +76,12 @@ pub(crate) struct AlsFlags {
     pub(crate) job: JobFlags,
 
     /// Length of the factors
-    #[arg(long, value_name = "NUMBER", default_value_t = 8)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 8, help_heading = JOB)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=128))]
     pub(crate) rank: u32,
 
     /// Fits of all users and all items
-    #[arg(long, value_name = "NUMBER", default_value_t = 10)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 10, help_heading = JOB)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) iterations: u32,
 }
@@ -85,16 +93,16 @@ pub(crate) struct PagerankFlags {
     pub(crate) job: JobFlags,
 
     /// How: both come to the same ranks
-    #[arg(long, value_name = "NAME", value_enum, default_value = "single")]
+    #[arg(long, value_name = "NAME", value_enum, default_value = "single", help_heading = JOB)]
     pub(crate) variant: Variant,
 
     /// Iterations
-    #[arg(long, value_name = "NUMBER", default_value_t = 20)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 20, help_heading = JOB)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) iterations: u32,
 
     /// Workers of the timely variant, each on a thread [default: 1]
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", help_heading = JOB)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) threads: Option<u32>,
 }

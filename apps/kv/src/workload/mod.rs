@@ -18,6 +18,7 @@ use self::job::Job;
 use self::jobs::{Als, Pagerank, Sort, Wordcount};
 use crate::workload::flags::{JobFlags, PagerankFlags, Variant, WorkloadCommand, WorkloadFlags};
 use console::machine;
+use serde_json::json;
 
 pub(crate) use error::WorkloadError;
 
@@ -73,7 +74,8 @@ fn check_threads(flags: &PagerankFlags) -> Result<(), WorkloadError> {
 /// Makes the data, does the job as often as asked for, and says how it went.
 fn run(flags: &JobFlags, job: &mut dyn Job) -> Result<ExitCode, Failure> {
     check_size(flags.size)?;
-    let json = flags.json.as_deref().map(Output::open).transpose()?;
+    let [json, csv] = [&flags.json, &flags.csv].map(|path| Output::wanted(path.as_deref()));
+    let (json, csv) = (json?, csv?);
     let started_unix_ns = sys::clock::unix_ns();
     let (elapsed_ns, checksum) = measure(flags, job)?;
     let mut sorted = elapsed_ns.clone();
@@ -111,7 +113,18 @@ fn run(flags: &JobFlags, job: &mut dyn Job) -> Result<ExitCode, Failure> {
         };
         run.to_json()
     };
-    console::answer(text, vec![(json, &record)])?;
+    let rows = || {
+        let row = |(repetition, elapsed_ns)| {
+            json!({
+                "repetition": repetition,
+                "elapsed_ns": elapsed_ns,
+                "checksum": format!("{checksum:016x}"),
+            })
+        };
+        let rows = (1..).zip(&elapsed_ns).map(row);
+        console::csv_of(&rows.collect(), &["repetition", "elapsed_ns", "checksum"])
+    };
+    console::answer(text, vec![(json, &record), (csv, &rows)])?;
     Ok(ExitCode::SUCCESS)
 }
 

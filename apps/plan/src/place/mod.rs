@@ -85,6 +85,27 @@ pub(super) fn place(flags: &PlaceFlags) -> Result<ExitCode, Failure> {
     write(Written { table, files })
 }
 
+/// Work of fewer tenants is over before anybody has read how long it takes.
+const WATCHED_MIN: usize = 100_000;
+const PARTS: usize = 10;
+
+fn watched(problem: &Problem) -> Result<Placement, PlaceError> {
+    let count = problem.tenants.len();
+    if count < WATCHED_MIN {
+        return planner::place::place(problem);
+    }
+    let mut progress = console::Progress::new("part", PARTS);
+    let mut last = 0.0;
+    planner::place::place_watched(problem, &mut |share| {
+        // Several rules may be tried, of which each begins with nothing.
+        while share > last && share * PARTS as f64 >= (progress.ended() + 1) as f64 {
+            progress.end(&format!("{:.0} % of {count} tenants", share * 100.0));
+        }
+        last = share.max(last);
+        progress.show(&format!("{:.0} % of {count} tenants", last * 100.0));
+    })
+}
+
 #[cfg(feature = "highs")]
 fn placed(
     problem: &Problem,
@@ -98,7 +119,7 @@ fn placed(
             let search = || planner::place::place_exactly(problem, time);
             progress.during("looking for a placement of fewer servers", search)
         }
-        None => planner::place::place(problem),
+        None => watched(problem),
     })
 }
 
@@ -109,7 +130,7 @@ fn placed(
 ) -> Result<Result<Placement, PlaceError>, PlanError> {
     match exact {
         Some(_) => Err(PlanError::NoSolver),
-        None => Ok(planner::place::place(problem)),
+        None => Ok(watched(problem)),
     }
 }
 

@@ -30,7 +30,7 @@ pub use pack::Placement;
 pub use problem::{Guest, PlaceError, Pool, Problem};
 #[cfg(feature = "highs")]
 pub use solve::place_exactly;
-pub use solve::{first_fit, place};
+pub use solve::{first_fit, place, place_watched};
 
 #[cfg(test)]
 mod tests;

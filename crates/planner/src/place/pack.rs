@@ -161,8 +161,8 @@ impl<'a> Servers<'a> {
         (0..DIMENSIONS).map(of).sum()
     }
 
-    /// Places all units: fills one server after another.
-    pub(super) fn fill(&mut self, rule: Rule) {
+    /// Fills one server after another, and says after each which share of all is placed.
+    pub(super) fn fill(&mut self, rule: Rule, watch: &mut dyn FnMut(f64)) {
         let most = |unit: &Unit| unit.shares.iter().copied().fold(0.0, f64::max);
         let mut left: Vec<usize> = (0..self.units.all.len()).collect();
         left.sort_by(|one, other| {
@@ -170,12 +170,14 @@ impl<'a> Servers<'a> {
             other.total_cmp(&one)
         });
         let mut waiting = Waiting { left, gone: 0, turn: 0 };
-        let mut server = 0;
+        let (mut server, mut placed) = (0, 0_usize);
         while !waiting.is_empty() {
             self.open(server + 1);
             while let Some(position) = self.next(rule, server, &mut waiting) {
                 self.put(server, waiting.remove(position));
+                placed += 1;
             }
+            watch(placed as f64 / self.units.all.len() as f64);
             server += 1;
         }
     }

@@ -9,8 +9,19 @@ use super::{PlaceError, Problem, bound, exact};
 /// # Errors
 /// When no placement exists, or none was found with as many servers as the pool has.
 pub fn place(problem: &Problem) -> Result<Placement, PlaceError> {
+    place_watched(problem, &mut |_| {})
+}
+
+/// As [`place`], and says again and again how much of the work is done: from 0 to 1.
+///
+/// # Errors
+/// As [`place`].
+pub fn place_watched(
+    problem: &Problem,
+    watch: &mut dyn FnMut(f64),
+) -> Result<Placement, PlaceError> {
     let units = Units::of(problem)?;
-    let found = Found::of(&units);
+    let found = Found::of(&units, watch);
     found.servers.hand_out(problem, found.bound, found.dimension, found.is_best)
 }
 
@@ -26,7 +37,7 @@ pub fn place_exactly(
     at_most: std::time::Duration,
 ) -> Result<Placement, PlaceError> {
     let units = Units::of(problem)?;
-    let mut found = Found::of(&units);
+    let mut found = Found::of(&units, &mut |_| {});
     if !found.is_best
         && let Some(answer) =
             super::milp::search(&units, found.servers.used(), found.bound, at_most)
@@ -48,15 +59,14 @@ struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    /// Tries the rules of the heuristic, then the exact search.
-    fn of(units: &'a Units) -> Self {
+    fn of(units: &'a Units, watch: &mut dyn FnMut(f64)) -> Self {
         let (bound, dimension) = bound::of(units);
         let rules: &[Rule] =
             if units.all.len() <= SMALL { &[Rule::Dot, Rule::Near] } else { &[Rule::Dot] };
         let mut best: Option<Servers<'_>> = None;
         for &rule in rules {
             let mut servers = Servers::new(units);
-            servers.fill(rule);
+            servers.fill(rule, watch);
             servers.give_up();
             if best.as_ref().is_none_or(|best| servers.used() < best.used()) {
                 best = Some(servers);
