@@ -25,6 +25,11 @@ pub(crate) enum DiscoverError {
     Initiator(#[from] InitiatorError),
     #[error(transparent)]
     Port(#[from] PortError),
+    #[error(
+        "{0}: this names a subsystem, not where to ask for those there are; write HOST[:PORT], and \
+         ask for one by afar identify nvme+tcp://HOST/{0}"
+    )]
+    Subsystem(String),
     #[error("{address}: {source}{}", source.remedy())]
     Target { address: String, source: HostError },
 }
@@ -32,7 +37,7 @@ pub(crate) enum DiscoverError {
 impl Classed for DiscoverError {
     fn class(&self) -> Class {
         match self {
-            Self::Host(_) | Self::Initiator(_) | Self::Port(_) => Class::Usage,
+            Self::Host(_) | Self::Initiator(_) | Self::Port(_) | Self::Subsystem(_) => Class::Usage,
             Self::Target { .. } => Class::Failed,
         }
     }
@@ -53,6 +58,9 @@ pub fn discover(flags: &DiscoverFlags) -> Result<ExitCode, Failure> {
     let outputs = [json?, csv?];
     if let Some(portal) = flags.address.strip_prefix(ISCSI) {
         return discover_targets(portal, flags, outputs);
+    }
+    if flags.address.starts_with("nqn.") {
+        return Err(DiscoverError::Subsystem(flags.address.clone()).into());
     }
     flags.initiator.fit(&[&flags.address]).map_err(DiscoverError::from)?;
     let host = host_name(&flags.host).map_err(DiscoverError::from)?;

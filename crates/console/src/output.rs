@@ -19,7 +19,7 @@ pub enum OutputError {
         source: io::Error,
     },
     /// Of a directory, before the command started anything.
-    #[error("make the directory {}: {source}; {}", path.display(), remedy(path, source))]
+    #[error("make the directory {}: {source}; {}", path.display(), elsewhere(source))]
     Directory {
         /// The directory.
         path: PathBuf,
@@ -56,7 +56,20 @@ impl Classed for OutputError {
     }
 }
 
-/// The advice for a path that cannot be opened for writing.
+/// Where a directory can be made.
+fn elsewhere(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
+            "give a directory, or a name that nothing has yet"
+        }
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "make room there, or give another place"
+        }
+        _ => "give a place where you may write",
+    }
+}
+
+/// What lets a path be written.
 fn remedy(path: &Path, source: &io::Error) -> String {
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
     match (source.kind(), directory) {

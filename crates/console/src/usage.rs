@@ -289,6 +289,10 @@ fn choices(error: &clap::Error, value: &str, name: &str) -> String {
     if let Some(word) = nearest(value, words.iter().map(String::as_str)) {
         return word.to_owned();
     }
+    // Of many, those that begin as what was written.
+    let near: Vec<String> =
+        words.iter().filter(|word| !value.is_empty() && word.starts_with(value)).cloned().collect();
+    let words = if near.is_empty() { words } else { &near[..] };
     match words.split_last() {
         Some((last, [])) => last.clone(),
         Some((last, others)) if others.len() < SHOWN_MAX => {
@@ -332,6 +336,8 @@ fn context(error: &clap::Error) -> Option<&str> {
 // The name of an argument, without its value.
 fn name_of(argument: &str) -> &str {
     let word = argument.split(' ').next().unwrap_or_default();
+    // An argument that may be left out is in brackets.
+    let word = word.strip_prefix('[').and_then(|word| word.strip_suffix(']')).unwrap_or(word);
     word.split("[=").next().unwrap_or_default().trim_end_matches('.')
 }
 
@@ -364,6 +370,7 @@ mod tests {
             .arg(Arg::new("least").long("least").value_parser(value_parser!(u32).range(1..)))
             .arg(Arg::new("skew").long("skew").value_parser(value_parser!(f64)))
             .arg(Arg::new("how").long("how").value_parser(["spin", "sleep"]))
+            .arg(Arg::new("of").long("of").value_parser(["dime-fig3", "dime-fig4", "gao-fig5"]))
             .arg(Arg::new("this").long("this").group("either"))
             .arg(Arg::new("that").long("that").group("either"))
             .arg(Arg::new("more").long("more").requires("either"))
@@ -380,6 +387,8 @@ mod tests {
             (&["--least", "0"], "--least: \"0\": give a whole number of 1 or more"),
             (&["--skew", "x"], "--skew: \"x\": not a number; write one such as 0.5"),
             (&["--how", "x"], "--how: \"x\": give spin or sleep"),
+            (&["--of", "dime"], "--of: \"dime\": give dime-fig3 or dime-fig4"),
+            (&["--of", "x"], "--of: \"x\": give dime-fig3, dime-fig4 or gao-fig5"),
             (&["--how"], "--how: its value is missing; see x --help"),
             (&["--more", "x"], "--this or --that is missing; see x --help"),
             (&["a", "-1"], "-1: a negative value stands nowhere; see x --help"),

@@ -27,7 +27,8 @@ pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Wrong> {
 #[must_use]
 pub fn told(text: &str, message: &str) -> String {
     if text.trim_start().starts_with('{') {
-        return "this is JSON, and TOML is wanted; a record of afar is no such file".to_owned();
+        return "this is JSON, and TOML is wanted; give a file of KEY = VALUE, no record of afar"
+            .to_owned();
     }
     let words: Vec<&str> = message.split_whitespace().collect();
     let message = words.join(" ");

@@ -148,8 +148,15 @@ fn commands_that_are_none() {
 
 /// (words, what the sentence must say): mistakes with commands other than run.
 #[rustfmt::skip] // one row, one line
-const OTHERS: [(&[&str], &str); 28] = [
+const OTHERS: [(&[&str], &str); 32] = [
     (&["sim", "--pcap-packets", "5"], "--pcap-packets needs --pcap; add that, or leave"),
+    (&["reproduce", "dime"], "FIGURE: \"dime\": give dime-fig3, dime-fig4 or dime-fig5"),
+    (&["man", "/proc/x"], "make the directory /proc/x: No such file or directory (os error 2); give"),
+    (&["discover", "nqn.x"], "ask for one by afar identify nvme+tcp://HOST/nqn.x"),
+    (
+        &["load", "kv", "redis://127.0.0.1:1", "--theta", "0.5", "--distribution", "uniform"],
+        "--theta 0.5: it is the skew of zipfian and latest, and says nothing of uniform; leave",
+    ),
     (&["sim", "--every", "1us"], "--every: nothing that is written has intervals; add --ports"),
     (&["sim", "--every", "1us", "--repetitions", "6"], "--every: only one run has intervals"),
     (&["plan", "place", "x.toml", "--seed", "5"], "--seed needs --synthetic; add that, or leave"),

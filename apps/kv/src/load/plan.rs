@@ -38,6 +38,11 @@ pub(crate) enum LoadUsage {
     Properties { name: String, source: PropertyError },
     #[error("--theta {0}: the skew is between 0 and 1, both excluded; YCSB's is 0.99")]
     Theta(f64),
+    #[error(
+        "--theta {0}: it is the skew of zipfian and latest, and says nothing of uniform; leave it \
+         out, or add --distribution zipfian"
+    )]
+    NoSkew(f64),
     #[error("--rate {0}: give requests per second, above 0: 5000, 5k or 1.5M")]
     Rate(String),
     #[error("--value-size {0}: a value has at most 512 MiB")]
@@ -101,6 +106,10 @@ impl Plan {
                 Distribution::Zipfian => PopularityKind::Zipfian,
                 Distribution::Latest => PopularityKind::Latest,
             };
+        }
+        if let Some(theta) = flags.theta.filter(|_| workload.popularity == PopularityKind::Uniform)
+        {
+            return Err(LoadUsage::NoSkew(theta));
         }
         workload.theta = flags.theta.unwrap_or(workload.theta);
         if !(workload.theta > 0.0 && workload.theta < 1.0) {

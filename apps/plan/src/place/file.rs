@@ -181,7 +181,8 @@ pub(super) fn now(path: &Path, problem: &Problem) -> Result<Vec<Vec<u32>>, Docum
     let header = rows.next().unwrap_or_default();
     let header: Vec<&str> = header.cells().map(|(_, name)| name).collect();
     if header != ["tenant", "replica", "server"] {
-        return Err(source.wrong(&(0..0), "begin it with tenant,replica,server"));
+        return Err(source
+            .wrong(&(0..0), "begin it with tenant,replica,server, as afar plan place --csv does"));
     }
     for row in rows {
         let found: Vec<(usize, &str)> = row.cells().collect();
