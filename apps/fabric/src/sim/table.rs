@@ -61,16 +61,16 @@ fn slowdowns(figures: &Figures) -> [String; 4] {
 
 /// A line for each size of each run, and one for all sizes.
 pub(super) fn csv(runs: &[(&Cell, &Row)]) -> String {
-    let mut text = axes(runs).join(",").replace('-', "_");
-    text += ",over_bytes,to_bytes,count,mean,p50,p99,p999,goodput_bits_per_sec,utilisation,\
+    let mut text: String =
+        axes(runs).iter().map(|axis| format!("{},", axis.replace('-', "_"))).collect();
+    text += "over_bytes,to_bytes,count,mean,p50,p99,p999,goodput_bits_per_sec,utilisation,\
              dropped_at_hosts,dropped_at_switches,deepest_bytes,delivered_packets,runs,mean_low,\
              mean_high,p99_low,p99_high,failure\n";
     for (cell, run) in runs {
-        let values: Vec<&str> = cell.axes.iter().map(|(_, value)| value.as_str()).collect();
-        let values = values.join(",");
+        let values: String = cell.axes.iter().map(|(_, value)| format!("{value},")).collect();
         let Some(figures) = &run.figures else {
             let why = run.failure.as_deref().unwrap_or_default().replace([',', '\n'], ";");
-            let _infallible = writeln!(text, "{values}{}{why}", ",".repeat(19));
+            let _infallible = writeln!(text, "{values}{}{why}", ",".repeat(18));
             continue;
         };
         let rest = format!(
@@ -89,7 +89,7 @@ pub(super) fn csv(runs: &[(&Cell, &Row)]) -> String {
             let ends = ends(sure);
             let _infallible = writeln!(
                 text,
-                "{values},{over},{to},{count},{mean},{p50},{p99},{p999},{rest},{run_count},{ends},"
+                "{values}{over},{to},{count},{mean},{p50},{p99},{p999},{rest},{run_count},{ends},"
             );
         };
         line("", "", &figures.slowdown, steady.map(|steady| &steady.slowdown));
