@@ -107,14 +107,7 @@ impl Plan {
                 Distribution::Latest => PopularityKind::Latest,
             };
         }
-        if let Some(theta) = flags.theta.filter(|_| workload.popularity == PopularityKind::Uniform)
-        {
-            return Err(LoadUsage::NoSkew(theta));
-        }
-        workload.theta = flags.theta.unwrap_or(workload.theta);
-        if !(workload.theta > 0.0 && workload.theta < 1.0) {
-            return Err(LoadUsage::Theta(workload.theta));
-        }
+        workload.theta = skew(flags, &workload)?;
         let slo = slo(flags);
         // A search has tries of a length.
         workload.operation_count = match slo {
@@ -265,6 +258,16 @@ fn named(name: &str) -> Result<(Ycsb, Vec<String>), LoadUsage> {
             Ycsb::from_properties(&text).map_err(|source| LoadUsage::Properties { name, source })
         }
     }
+}
+
+/// The skew of keys, where they have one.
+fn skew(flags: &KvFlags, workload: &Ycsb) -> Result<f64, LoadUsage> {
+    let is_uniform = workload.popularity == PopularityKind::Uniform;
+    if let Some(theta) = flags.theta.filter(|_| is_uniform) {
+        return Err(LoadUsage::NoSkew(theta));
+    }
+    let theta = flags.theta.unwrap_or(workload.theta);
+    if theta > 0.0 && theta < 1.0 { Ok(theta) } else { Err(LoadUsage::Theta(theta)) }
 }
 
 fn target(text: &str) -> Result<Target, LoadUsage> {
