@@ -169,6 +169,7 @@ class LoopFlags(TypedDict, total=False):
 
     output: Path
     allow_unmanaged: bool
+    csv: Path
 
 
 class BenchFlags(TypedDict, total=False):
@@ -301,6 +302,7 @@ class PlanAdmitFlags(TypedDict, total=False):
     """Flags of ``afar plan admit``."""
 
     svg: Path
+    csv: Path
 
 
 class PlanPoolFlags(TypedDict, total=False):

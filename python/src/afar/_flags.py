@@ -141,6 +141,7 @@ FLAGS: Dict[str, Dict[str, Tuple[str, str]]] = {
     "loop": {
         "output": ("--output", "DIR"),
         "allow_unmanaged": ("--allow-unmanaged", ""),
+        "csv": ("--csv", "FILE"),
     },
     "bench": {
         "job": ("--job", "FILE"),
@@ -249,6 +250,7 @@ FLAGS: Dict[str, Dict[str, Tuple[str, str]]] = {
     },
     "plan admit": {
         "svg": ("--svg", "FILE"),
+        "csv": ("--csv", "FILE"),
     },
     "plan pool": {
         "set": ("--set", "KEY=VALUE*"),

@@ -150,7 +150,7 @@ fn commands_that_are_none() {
 #[rustfmt::skip] // one row, one line
 const OTHERS: [(&[&str], &str); 32] = [
     (&["sim", "--pcap-packets", "5"], "--pcap-packets needs --pcap; add that, or leave"),
-    (&["reproduce", "dime"], "FIGURE: \"dime\": give dime-fig3, dime-fig4 or dime-fig5"),
+    (&["reproduce", "dime"], "FIGURE: \"dime\": give dime-fig3, dime-table1, dime-fig4"),
     (&["man", "/proc/x"], "make the directory /proc/x: No such file or directory (os error 2)"),
     (&["discover", "nqn.x"], "ask for one by afar identify nvme+tcp://HOST/nqn.x"),
     (

@@ -177,15 +177,19 @@ mod tests {
             ..LoadOperation::default()
         };
         let probe = LoadProbe { operations: vec![of("read")], ..LoadProbe::default() };
-        let mut results = results(Told {
-            tally: ::load::Tally::default(),
-            is_interrupted: false,
-            rate_per_s: None,
+        let mut results = LoadResults {
+            elapsed_ns: 2_000_000_000,
+            request_count: 20,
+            requests_per_s: 10.0,
+            request_count_by_second: Vec::new(),
+            operations: vec![of("read"), of("update")],
+            lost_count: 0,
+            failed_connection_count: 0,
+            first_trouble: None,
+            interrupted: false,
+            probe: Some(probe),
             search: None,
-        });
-        results.elapsed_ns = 2_000_000_000;
-        results.operations = vec![of("read"), of("update")];
-        results.probe = Some(probe);
+        };
         let text = csv_of(&results);
         let mut rows = text.lines();
         let head = "client,operation,latency_count,requests_per_s,latency_mean_ns,";

@@ -31,7 +31,7 @@ pub(crate) struct ServeFlags {
     pub(crate) directory: PathBuf,
 
     /// Where clients connect; port 0 is any that is free
-    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:6379")]
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:6379", help_heading = SERVICE)]
     pub(crate) listen: String,
 
     /// Threads that read: GET, MGET, SCAN, INFO
@@ -65,12 +65,12 @@ pub(crate) struct ServeFlags {
     pub(crate) sync: bool,
 
     /// Write what was done as JSON; - is standard output, which then has nothing else
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) json: Option<PathBuf>,
 
     /// Write one line of JSON to this open descriptor once clients can connect: schema and address;
     /// then close it
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", help_heading = SERVICE)]
     #[arg(value_parser = clap::value_parser!(i32).range(3..))]
     pub(crate) ready_fd: Option<i32>,
 }
@@ -89,6 +89,8 @@ fn write_buffer(text: &str) -> Result<Bytes, String> {
 
 const WORK: &str = "Work";
 const STORE: &str = "Store";
+const SERVICE: &str = "Service";
+const OUTPUT: &str = "Output";
 
 const NOTES: &str = "\
 Commands are GET, SET, APPEND, MGET, DEL, SCAN, PING and INFO (statistics). APPEND is a merge: it
