@@ -77,7 +77,10 @@ fn who_is_verbose_hears_of_settings_files_and_time() {
 fn every_command_says_its_settings_to_who_is_verbose() {
     let nowhere = "nvme+tcp://127.0.0.1:1/nqn.x";
     for (words, wanted) in [
-        (&["bench", nowhere, "--rw", "randread"][..], "afar: bench, as given: nvme+tcp://127.0.0.1:1/nqn.x --rw randread\n"),
+        (
+            &["bench", nowhere, "--rw", "randread"][..],
+            "afar: bench, as given: nvme+tcp://127.0.0.1:1/nqn.x --rw randread\n",
+        ),
         (&["bench", nowhere], "afar: bench, by default: "),
         (&["plan", "cost", "--map", "--csv=-"], "afar: plan cost, as given: --map --csv -\n"),
         (&["plan", "cost", "--map"], "afar: plan cost, by default: --axis 10\n"),
