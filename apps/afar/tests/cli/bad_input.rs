@@ -148,7 +148,7 @@ fn commands_that_are_none() {
 
 /// (words, what the sentence must say): mistakes with commands other than run.
 #[rustfmt::skip] // one row, one line
-const OTHERS: [(&[&str], &str); 32] = [
+const OTHERS: [(&[&str], &str); 31] = [
     (&["sim", "--pcap-packets", "5"], "--pcap-packets needs --pcap; add that, or leave"),
     (&["reproduce", "dime"], "FIGURE: \"dime\": give dime-fig3, dime-table1, dime-fig4"),
     (&["man", "/proc/x"], "make the directory /proc/x: No such file or directory (os error 2)"),
@@ -159,7 +159,6 @@ const OTHERS: [(&[&str], &str); 32] = [
     ),
     (&["sim", "--every", "1us"], "--every: nothing that is written has intervals; add --ports"),
     (&["sim", "--every", "1us", "--repetitions", "6"], "--every: only one run has intervals"),
-    (&["plan", "place", "x.toml", "--seed", "5"], "--seed needs --synthetic; add that, or leave"),
     (&["plan", "pool", "--servers", "5"], "--servers needs --predict; add that, or leave"),
     (&["plan", "pool", "--bound", "5%"], "--bound needs --predict; add that, or leave"),
     (&["load", "kv", "redis://127.0.0.1:99999"], "a port is a whole number from 1 to 65535; write"),
