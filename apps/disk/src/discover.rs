@@ -211,7 +211,7 @@ mod tests {
              nqn.2026-11.local.afar:disk  10.0.0.2  4420   tcp\n\
              and 2 more\n"
         );
-        let json: serde_json::Value = to_json(&page);
+        let json: Value = to_json(&page);
         assert_eq!(json["generation"], 7);
         assert_eq!(json["entries"][0]["kind"], "nvm subsystem");
         assert_eq!(json["entries"][0]["port"], "4420");
@@ -231,7 +231,7 @@ mod tests {
              iqn.x:disk  2      [::1]:3260\n\
              iqn.x:d     -      -\n"
         );
-        let json: serde_json::Value = targets_to_json(&both);
+        let json: Value = targets_to_json(&both);
         assert_eq!(json["targets"][0]["portals"][1]["address"], "[::1]:3260");
         assert_eq!(json["targets"][0]["portals"][1]["group"], "2");
     }
