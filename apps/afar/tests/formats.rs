@@ -10,6 +10,7 @@ use std::path::Path;
 use measure::{LoadResults, Results, Run, RunResults, WorkloadResults};
 use records::{FAULTS_SCHEMA, Fault, FlowRow};
 use results::about::About;
+use results::disks::DiskComparison;
 use results::doctor::Checkup;
 use results::live::Watching;
 use results::order::PageOrder;
@@ -68,6 +69,7 @@ fn all() -> Vec<Row> {
         own::<ClosedLoop>("loop"),
         own::<CostMap>("plan cost --map"),
         own::<Findings>("sweep"),
+        own::<DiskComparison>("bench URI URI"),
         own::<FleetDemand>("plan fleet"),
         own::<KvServed>("kv serve"),
         run::<LoadResults>("load"),

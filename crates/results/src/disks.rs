@@ -7,96 +7,101 @@ use crate::{Estimate, Record};
 
 /// What `afar bench --json` writes of several disks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DiskComparison {
     /// Version of the afar that wrote it.
     pub version: String,
-    /// The command that measured it.
+    /// The command line.
     pub command: Vec<String>,
-    /// When it began, in nanoseconds since 1970.
+    /// When the comparison began, in nanoseconds since 1970.
     pub started_unix_ns: u64,
-    /// The order of each block follows from it, and what its runs draw.
+    /// The seed of the order within each block, and of the draws of each run.
     pub seed: u64,
     /// The machine that loaded the disks.
     pub host: Host,
-    /// What every disk was asked, in words.
+    /// The load on every disk, in words.
     pub load: String,
-    /// Blocks that were asked for.
+    /// Blocks that were requested.
     pub repetitions: u64,
     /// Whole blocks: every disk has a run in each of them.
     pub block_count: u64,
-    /// Whether it was ended before its time.
+    /// Whether the user ended the comparison before its last block.
     pub interrupted: bool,
-    /// Why it ended before its time, if a load failed.
+    /// The error of a load that ended the comparison; missing if none failed.
     pub failure: Option<String>,
-    /// As they were named; the others are compared with the first.
+    /// The disks, in the order of the command line; the others are compared with the first.
     pub disks: Vec<ComparedDisk>,
 }
 
 /// A disk and what its runs come to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ComparedDisk {
-    /// What it is called in tables and pictures: `A` is the first.
+    /// The letter of the disk in tables and pictures: `A` is the first.
     pub letter: String,
-    /// Where it is.
+    /// The URI of the disk.
     pub uri: String,
-    /// In the order of [`DiskFigure::ALL`].
+    /// The figures of the disk over all blocks.
     pub figures: Vec<ComparedFigure>,
-    /// One for each whole block.
+    /// The runs on the disk, one for each whole block.
     pub runs: Vec<DiskRun>,
-    /// Runs that were measured beside more than they may be.
+    /// Runs that were disturbed by other programs or other guests.
     pub disturbed_count: u64,
-    /// What disturbed the first of these.
+    /// What disturbed the first disturbed run; missing if none was.
     pub first_disturbance: Option<String>,
 }
 
 /// A figure of a disk, and the same beside that of the first disk.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ComparedFigure {
-    /// Which it is.
+    /// The name of the figure.
     pub figure: DiskFigure,
-    /// Over the runs.
+    /// The median over the runs, with its interval.
     pub value: Estimate,
-    /// By the first disk's in the same block; nothing for the first, or where that is 0.
+    /// The ratio to the first disk in the same block; missing for the first, or where its is 0.
     pub ratio: Option<Estimate>,
-    /// What follows from the ratio.
+    /// The conclusion from the ratio; missing for the first disk.
     pub verdict: Option<DiskVerdict>,
 }
 
 /// One run on one disk.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DiskRun {
-    /// Its block, from 1.
+    /// The number of the block, from 1.
     pub block: u64,
-    /// When in the block it ran, from 1.
+    /// The place of the run in its block, from 1.
     pub turn: u64,
     /// Requests that were answered.
     pub request_count: u64,
-    /// Requests of an open loop that were due and not made.
+    /// Requests of an open loop that were due and not sent.
     pub unmade_count: u64,
-    /// Requests a second.
+    /// Requests answered a second.
     pub iops: f64,
-    /// Bytes a second.
+    /// Bytes moved a second.
     pub bytes_per_s: f64,
-    /// What a request took in the mean, in microseconds.
+    /// The mean latency of a request, in microseconds.
     pub mean_us: f64,
-    /// The median.
+    /// The median latency, in microseconds.
     pub p50_us: f64,
-    /// The 99th percentile.
+    /// The 99th percentile of the latency, in microseconds.
     pub p99_us: f64,
-    /// The 99.9th percentile.
+    /// The 99.9th percentile of the latency, in microseconds.
     pub p999_us: f64,
-    /// Runs in its place that were disturbed more.
+    /// Runs that this one replaces, because they were disturbed more.
     pub repeated_count: u64,
-    /// What disturbed it, if anything did.
+    /// What disturbed the run; missing if nothing did.
     pub disturbed: Option<String>,
 }
 
 /// By what disks are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DiskFigure {
     /// Requests a second.
@@ -115,6 +120,7 @@ pub enum DiskFigure {
 
 /// What a disk is beside the first, by one figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum DiskVerdict {
     /// The whole interval is on the better side of 1.
     #[serde(rename = "faster")]

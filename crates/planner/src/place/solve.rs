@@ -59,6 +59,7 @@ struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
+    /// Tries the rules of the heuristic, and tells `watch` which share is placed.
     fn of(units: &'a Units, watch: &mut dyn FnMut(f64)) -> Self {
         let (bound, dimension) = bound::of(units);
         let rules: &[Rule] =
