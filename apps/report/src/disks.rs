@@ -148,7 +148,8 @@ fn rates(record: &DiskComparison) -> Option<Picture> {
     let bar = |disk: &ComparedDisk| {
         let value = disk.figure(DiskFigure::Iops)?.value;
         Some(Bar {
-            name: format!("{}  {}", disk.letter, disk.uri),
+            // The rest of a URI is longer than a label may be.
+            name: format!("{} {}", disk.letter, disk.uri.split(':').next().unwrap_or_default()),
             parts: vec![value.median],
             interval: value.ends(),
             text: short(value.median),

@@ -1,8 +1,8 @@
 //! Progress of long work, and an estimate of the time left.
 //!
 //! On a terminal one line shows it and is erased afterwards ([`Line`]). Elsewhere each part that
-//! has ended gets a line, so that a log shows the course, but not more than one a second where there
-//! are many parts; work of one part gets none, as its answer says everything.
+//! has ended gets a line, so that a log shows the course. Many short parts share one line a second.
+//! Work of one part gets none, as its answer says everything.
 
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
