@@ -180,7 +180,7 @@ fn an_interrupted_measurement_ends() {
     let program = [afar, "workload", "sort", "--size", "8MiB"];
     let words = [&[afar, "predict", "--record", path, "--"][..], &program].concat();
     let mut running = Launch::new(words).start();
-    running.wait_for("measurement 2 of");
+    running.wait_for("measurement 1 of");
     running.signal("INT");
     let ended = running.wait().expect(130, "it was interrupted while it measured");
     ended.leaves_nothing("an interrupted prediction");
