@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
 
 use crate::execute::Scan;
 use crate::resp::Parser;
@@ -101,6 +102,25 @@ impl Connection {
         Ok(true)
     }
 
+    /// Writes all answers, waiting for the peer to read them until `until` at most.
+    ///
+    /// # Errors
+    /// When the connection has failed, or the peer does not read in time.
+    pub(crate) fn finish(&mut self, until: Instant) -> io::Result<()> {
+        self.stream.set_nonblocking(false)?;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() && self.written < self.out.len() {
+                return Err(ErrorKind::TimedOut.into());
+            }
+            let left = left.max(Duration::from_millis(1));
+            self.stream.set_write_timeout(Some(left))?;
+            if self.flush()? {
+                return Ok(());
+            }
+        }
+    }
+
     /// Where a scan with `cursor` begins; `None` if it is neither 0 nor the last cursor returned.
     pub(crate) fn scan(&self, cursor: u64) -> Option<Scan> {
         let from = match (&self.cursor, cursor) {
@@ -121,5 +141,46 @@ impl Connection {
 impl AsFd for Connection {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    fn pair() -> (Connection, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        let address = listener.local_addr().expect("it is bound");
+        let peer = TcpStream::connect(address).expect("it listens");
+        let (stream, _) = listener.accept().expect("it was connected to");
+        (Connection::new(stream).expect("it is a socket"), peer)
+    }
+
+    #[test]
+    fn a_large_answer_is_written_whole_to_whoever_reads() {
+        let (mut connection, mut peer) = pair();
+        let answer = vec![7; 64 << 20];
+        connection.answer(answer.clone());
+        assert!(!connection.flush().expect("it is there"), "more than sockets hold");
+        let reads = std::thread::spawn(move || {
+            let mut read = Vec::new();
+            peer.read_to_end(&mut read).map(|_| read)
+        });
+        let until = Instant::now() + Duration::from_secs(60);
+        connection.finish(until).expect("it is read");
+        drop(connection);
+        let read = reads.join().expect("it has not failed").expect("it can be read");
+        assert!(read == answer, "{} bytes", read.len());
+    }
+
+    #[test]
+    fn whoever_does_not_read_is_not_waited_for() {
+        let (mut connection, _peer) = pair();
+        connection.answer(vec![7; 64 << 20]);
+        let until = Instant::now() + Duration::from_millis(100);
+        let ended = connection.finish(until).expect_err("nobody reads");
+        assert_eq!(ended.kind(), ErrorKind::TimedOut);
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
-use std::time::Duration as WallDuration;
+use std::time::{Duration as WallDuration, Instant};
 
 use measure::Duration;
 use sys::clock::monotonic_ns;
@@ -31,6 +31,8 @@ const CONNECTIONS_MAX: usize = 10_000;
 /// Steps of one connection before it is another's turn.
 const TURN: usize = 64;
 const READ_BYTES: usize = 64 << 10;
+/// How long the end of a server waits for peers that have yet to read their answers.
+const PATIENCE: WallDuration = WallDuration::from_secs(2);
 // Tokens of `Poll`: the listener, the waker of the pools, and the first connection.
 const LISTENER: u64 = 0;
 const MAIL: u64 = 1;
@@ -137,8 +139,8 @@ impl Server {
         &self.ended
     }
 
-    /// Stops the server: it completes and answers commands in execution, reads no more, and closes
-    /// the store.
+    /// Stops the server: it reads no more, completes the commands in execution, answers whoever
+    /// reads within two seconds, and closes the store.
     ///
     /// # Errors
     /// When the server had ended by itself.
@@ -225,8 +227,8 @@ impl Owner {
         self.finish(began_ns)
     }
 
-    // Completes the commands in execution, writes what the sockets take of their answers, ends the
-    // threads and sums up the outcome.
+    // Completes the commands in execution, writes their answers, ends the threads and sums up the
+    // outcome.
     fn finish(mut self, began_ns: u64) -> Result<Outcome, ServerError> {
         self.poll.remove(&self.listener);
         while self.at_work > 0 {
@@ -234,6 +236,11 @@ impl Owner {
                 Ok(answer) => self.take(answer)?,
                 Err(_) => return Err(ServerError::Lost),
             }
+        }
+        let until = Instant::now() + PATIENCE;
+        for connection in self.connections.values_mut() {
+            // Whoever has gone, or does not read, does without.
+            let _gone = connection.finish(until);
         }
         let Self { readers, writers, bench, own, mut outcome, connections, .. } = self;
         drop(connections);
