@@ -191,7 +191,10 @@ pub(crate) fn same<T: PartialEq + 'static>(one: &T, other: &dyn Any) -> bool {
 /// When the text is no size, or the size is less than 4096 bytes.
 pub(crate) fn size(text: &str) -> Result<Bytes, String> {
     let bytes: Bytes = text.parse().map_err(|error| format!("{error}"))?;
-    if bytes.get() < 4096 { Err(format!("{bytes} is less than a block")) } else { Ok(bytes) }
+    match bytes.get() {
+        0..4096 => Err(format!("{bytes} is less than 4096 bytes, the smallest disk")),
+        _ => Ok(bytes),
+    }
 }
 
 impl Options<'_> {
