@@ -175,7 +175,7 @@ pub(crate) struct PlaceFlags {
 
     /// Seed of what is made up
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = seed)]
-    #[arg(help_heading = TENANTS)]
+    #[arg(conflicts_with = "experiment", help_heading = TENANTS)]
     pub(crate) seed: u64,
 
     /// Where tenants are now, as --csv has written it: those who can stay do, and what moves is

@@ -148,7 +148,7 @@ fn commands_that_are_none() {
 
 /// (words, what the sentence must say): mistakes with commands other than run.
 #[rustfmt::skip] // one row, one line
-const OTHERS: [(&[&str], &str); 31] = [
+const OTHERS: [(&[&str], &str); 32] = [
     (&["sim", "--pcap-packets", "5"], "--pcap-packets needs --pcap; add that, or leave"),
     (&["reproduce", "dime"], "FIGURE: \"dime\": give dime-fig3, dime-table1, dime-fig4"),
     (&["man", "/proc/x"], "make the directory /proc/x: No such file or directory (os error 2)"),
@@ -176,6 +176,7 @@ const OTHERS: [(&[&str], &str); 31] = [
     (&["identify", "nvme+tcp://127.0.0.1:1/nqn.x", "--host", "foo"], "an NQN begins with nqn."),
     (&["discover", "127.0.0.1:1", "--chap-secret", "x"], "is for disks of iscsi://"),
     (&["discover", "iscsi://127.0.0.1:1", "--chap-secret", "x"], "write iscsi://USER@HOST"),
+    (&["plan", "place", "x.toml", "--seed", "5"], "exclude each other"),
     (&["torture", "--list", "--case", "N1"], "--list and --case exclude each other"),
     (&["completions", "tcsh"], "give bash, elvish, fish, powershell or zsh"),
     (&["reproduce", "nosuch-fig"], "\"nosuch-fig\": give one that afar reproduce --help names"),

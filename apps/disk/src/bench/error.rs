@@ -50,7 +50,7 @@ pub(crate) enum BenchError {
     NothingToVerify,
     #[error("--verify with requests that trim: what is read then is not said; use --rw randrw")]
     TrimToVerify,
-    #[error("--bs {bytes}: this disk takes multiples of {block}, {most} at most")]
+    #[error("--bs {bytes}: this disk takes multiples of {block}, {most} at most; write --bs 4k")]
     Request { bytes: Bytes, block: Bytes, most: Bytes },
     #[error(
         "{what} {bytes}: this disk has {disk}, and all jobs together need room for {needed} \
