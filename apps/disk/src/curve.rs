@@ -1,24 +1,24 @@
-//! Curves of latency against load: average and 95th percentile, on a logarithmic axis; for sweeps
-//! of `afar bench`, and for Fig. 6 of Guz et al. in `afar reproduce`.
+//! Draws curves of latency against load: average and 95th percentile, on a logarithmic axis; for
+//! sweeps of `afar bench`, and for Fig. 6 of Guz et al. in `afar reproduce`.
 
 use chart::{Anchor, GREY, Panel, Scale, Svg, Tick, decades};
 use measure::Histogram;
 
-/// What one way to a disk does under loads, from the smallest on.
+/// A curve: latency of one way to a disk, by load.
 #[derive(Debug)]
 pub struct Curve<'a> {
-    /// As the key has it.
+    /// The name in the key.
     pub name: &'a str,
-    /// Of its lines.
+    /// The colour of the lines.
     pub colour: &'static str,
-    /// In order of load.
+    /// The points, by ascending load.
     pub points: Vec<Point>,
 }
 
 /// Latencies under a load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// Where it is on the axis of loads.
+    /// Position on the axis of loads.
     pub load: f64,
     /// Mean latency, in microseconds.
     pub mean_us: f64,
@@ -26,22 +26,22 @@ pub struct Point {
     pub p95_us: f64,
 }
 
-/// What is around curves.
+/// Title, axes and notes around the curves.
 #[derive(Debug)]
 pub struct Frame<'a> {
-    /// For those who cannot see the picture.
+    /// The title, for screen readers.
     pub title: &'a str,
-    /// What the axis of loads says.
+    /// The label of the axis of loads.
     pub loads: &'a str,
-    /// What the axis of latencies says.
+    /// The label of the axis of latencies.
     pub latencies: &'a str,
     /// The end of the axis of loads, which begins at 0, and its ticks.
     pub axis: (f64, Vec<Tick>),
-    /// Latencies that are shown whatever was measured.
+    /// The least range of the axis of latencies, in microseconds.
     pub shown_us: (f64, f64),
-    /// A latency to compare with, in microseconds.
+    /// A latency to mark with a horizontal line, in microseconds.
     pub bound_us: Option<f64>,
-    /// A load with its name.
+    /// A load to mark with a vertical line, and its name.
     pub mark: Option<(f64, &'a str)>,
     /// A line below the key.
     pub note: &'a str,
@@ -54,7 +54,7 @@ const SOLID: &str = "stroke-width=\"2\"";
 const DOTTED: &str = "stroke-width=\"1\" stroke-dasharray=\"2 3\"";
 
 impl Point {
-    /// Of a load and the latencies under it.
+    /// The point of a load and its distribution of latency.
     #[must_use]
     pub fn of(load: f64, latency: &Histogram) -> Self {
         let mean_us = latency.mean().as_ns_f64() / 1e3;
@@ -62,7 +62,7 @@ impl Point {
     }
 }
 
-/// Draws them.
+/// Draws curves as SVG.
 #[must_use]
 pub fn draw(frame: &Frame<'_>, curves: &[Curve<'_>]) -> String {
     let mut svg = Svg::new(SIZE.0, SIZE.1);

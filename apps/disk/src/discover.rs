@@ -1,4 +1,4 @@
-//! `afar discover`: what can be connected to at an address.
+//! `afar discover`: lists the subsystems or iSCSI targets at an address.
 
 pub(crate) mod flags;
 
@@ -16,7 +16,7 @@ use crate::discover::flags::DiscoverFlags;
 use crate::serve::{PortError, with_port};
 use client::{HostNameError, InitiatorError, host_name, initiator};
 
-/// What cannot be found out.
+/// Why discovery fails.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DiscoverError {
     #[error(transparent)]
@@ -43,16 +43,16 @@ impl Classed for DiscoverError {
     }
 }
 
-/// NVMe/TCP's port of I/O controllers, where targets of afar answer discovery too (TCP 3.1.1).
+/// NVMe/TCP's port of I/O controllers (TCP 3.1.1); afar's targets serve discovery at it, too.
 const PORT: u16 = 4420;
-/// RFC 7143 4.2.7.4.
+/// iSCSI's port (RFC 7143 4.2.7.4).
 const ISCSI_PORT: u16 = 3260;
 const ISCSI: &str = "iscsi://";
 
 /// Runs `afar discover`.
 ///
 /// # Errors
-/// When nobody answers.
+/// When a flag is invalid, or the target cannot be reached.
 pub fn discover(flags: &DiscoverFlags) -> Result<ExitCode, Failure> {
     let [json, csv] = [&flags.json, &flags.csv].map(|path| Output::wanted(path.as_deref()));
     let outputs = [json?, csv?];
@@ -77,7 +77,7 @@ pub fn discover(flags: &DiscoverFlags) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-// Over iSCSI.
+// Lists iSCSI targets at a portal (SendTargets).
 fn discover_targets(
     portal: &str,
     flags: &DiscoverFlags,
@@ -102,7 +102,7 @@ fn discover_targets(
     Ok(ExitCode::SUCCESS)
 }
 
-// RFC 7143 13.8: an address, and the portal group that it is of.
+// Splits TargetAddress into an address and its portal group tag (RFC 7143 13.8).
 fn parts(address: &str) -> (&str, Option<&str>) {
     address.rsplit_once(',').map_or((address, None), |(place, group)| (place, Some(group)))
 }
@@ -134,13 +134,14 @@ fn targets_to_table(targets: &[TargetRecord]) -> String {
             row(&target.name, place, group.unwrap_or("-"));
         }
         if target.addresses.is_empty() {
-            // It is where it was asked for.
+            // Without an address, the target is at the portal that was asked.
             row(&target.name, "-", "-");
         }
     }
     text
 }
 
+// The discovery log page as JSON.
 fn to_json(page: &DiscoveryPage) -> Value {
     let entries: Vec<_> = page
         .entries
@@ -162,6 +163,7 @@ fn to_json(page: &DiscoveryPage) -> Value {
     })
 }
 
+// The subsystems of a discovery log page as a table, without this discovery controller.
 fn to_table(page: &DiscoveryPage) -> String {
     let name = |text: &str| text.chars().count();
     let others = || page.entries.iter().filter(|entry| !entry.is_this_discovery());

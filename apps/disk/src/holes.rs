@@ -1,29 +1,29 @@
-//! Files with holes: parts that were never written read as zeros, without asking any medium.
+//! Files with holes: parts that were never written. They read as zeros without reaching a medium.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use measure::Bytes;
 
-/// What `st_blocks` counts (stat(3type)).
+/// Bytes of a unit of `st_blocks` (stat(3type)).
 const COUNTED_BYTES: u64 = 512;
 
-/// Holes of no more than this are filled before anybody wonders.
+/// Bytes of holes that are filled so fast that no note is printed.
 const LITTLE: u64 = 64 << 20;
 
-/// What is to be said of a file that is sparse, after what else is said of it.
+/// A note, to append to a sentence, that a file is sparse; `None` if it is not.
 #[must_use]
 pub fn told(path: &Path) -> Option<String> {
     let found = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
     let written = found.blocks() * COUNTED_BYTES;
-    // File systems round up, and keep what they know of a file in a block or two.
+    // `st_blocks` is rounded up and includes metadata: a file with small holes may count as full.
     (written < found.len()).then(|| {
         let percent = written.saturating_mul(100) / found.len();
         format!(", sparse: {percent} % of it is on its medium, the rest reads as zeros")
     })
 }
 
-/// What is to be said before the holes of a file are filled, if it has any: that can take long.
+/// A note that filling the holes of a file takes long; `None` if they are small.
 pub(crate) fn filling(path: &Path) -> Option<String> {
     let found = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
     let missing = found.len().saturating_sub(found.blocks() * COUNTED_BYTES);

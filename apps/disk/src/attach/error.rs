@@ -1,4 +1,4 @@
-//! Why nothing is attached.
+//! Why `afar attach` attaches nothing.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use measure::Duration;
 
 use client::{HostNameError, InitiatorError, Unserved};
 
-/// What cannot be attached.
+/// Why a disk cannot be attached or detached.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AttachError {
     #[error(transparent)]

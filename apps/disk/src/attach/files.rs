@@ -1,13 +1,13 @@
-//! A directory with one file, which is a disk: what the kernel asks of it over FUSE, and answers.
+//! A FUSE directory with one file, the disk: serves the kernel's requests for both.
 //!
 //! ```text
 //! /dev/fuse ─► Taker (one for each lane of the disk) ─► Files ─► Desk ─► Reply ─► /dev/fuse
 //!                                                         └─► stretches, by a thread of their own
 //! ```
 //!
-//! The thread that takes a request also sends it and hears its answer, so that no request is handed
-//! over but a write of blocks that are another lane's. None waits for another. What changes the
-//! size of a file leaves a disk as it is.
+//! The thread that takes a request also sends it to the disk and receives its answer: only a write
+//! to blocks of another lane is handed over. No request waits for another. A request to change the
+//! size of the file succeeds and leaves the disk's size as it is.
 
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -25,20 +25,20 @@ use super::protocol::{
 };
 use super::reply::{Errno, Reply};
 
-/// Name and number of the file.
+/// Name and node number of the file.
 pub(super) const NAME: &str = "disk";
 pub(super) const FILE: u64 = 2;
 
-/// How long the kernel may think that the size is what it was.
+/// How long the kernel may cache attributes, so the size.
 const FRESH: Duration = Duration::from_secs(1);
-/// Requests that are taken before answers of the disk are heard.
+/// Requests that a lane takes at most before it receives answers of the disk.
 const AT_ONCE: usize = 64;
 /// Modes of fallocate(2).
 const KEEP_SIZE: u32 = 1;
 const PUNCH_HOLE: u32 = 2;
 const ZERO_RANGE: u32 = 0x10;
 
-/// A stretch that is to be zeros.
+/// A range of the disk to make zeros.
 struct Stretch {
     offset: u64,
     length: u64,
@@ -46,18 +46,18 @@ struct Stretch {
     reply: Reply,
 }
 
-/// See the module's description.
+/// The directory and its file, as the kernel sees them.
 pub(super) struct Files {
     since: SystemTime,
-    /// Whose they are.
+    /// The owner of directory and file.
     user: u32,
     group: u32,
-    /// Stretches may be long, and are done by a thread of their own.
+    /// To the thread that zeroes stretches, which may take long.
     stretches: Sender<Stretch>,
 }
 
 impl Files {
-    /// The files of whoever runs this.
+    /// The files, owned by the effective user; starts the thread that zeroes stretches.
     pub(super) fn new(disk: &Arc<Disk>) -> Self {
         let (stretches, mail) = channel();
         let of = Arc::downgrade(disk);
@@ -67,6 +67,7 @@ impl Files {
         Self { since: SystemTime::now(), user, group, stretches }
     }
 
+    // Attributes of a node; `None` if there is no such node.
     fn attributes(&self, node: u64, disk_bytes: u64) -> Option<Attributes> {
         let (kind, rights, bytes) = match node {
             ROOT => (Kind::Directory, 0o700, 0),
@@ -77,7 +78,7 @@ impl Files {
         Some(Attributes { node, kind, rights, bytes, since, user, group })
     }
 
-    // Begins what a message asks.
+    // Begins the request of a message; `reply` is sent when the request has ended.
     fn begin(&self, message: &Message<'_>, reply: Reply, desk: &mut dyn Desk) {
         let node = message.node;
         let disk_bytes = desk.geometry().bytes();
@@ -104,8 +105,9 @@ impl Files {
                 let found = self.attributes(FILE, disk_bytes).filter(|_| is_it);
                 reply.with(found.map(|of| entry(&of, FRESH)).ok_or(Errno::NOENT));
             }
-            // As of a block device: a size that is set, which is what O_TRUNC does, stays.
+            // Mode and owner are fixed.
             Asked::Change { is_of_rights: true } => reply.fail(Errno::PERM),
+            // As with a block device, setting the size (O_TRUNC does) changes nothing.
             Asked::Attributes | Asked::Change { .. } => {
                 let found = self.attributes(node, disk_bytes);
                 reply.with(found.map(|of| attributes(&of, FRESH)).ok_or(Errno::NOENT));
@@ -121,21 +123,23 @@ impl Files {
         }
     }
 
+    // fallocate(2): makes `length` bytes zeros by a mode that asks for that; `asked` is the length
+    // before it was cut at the end of the disk.
     fn allocate(&self, [offset, asked]: [u64; 2], length: u64, mode: u32, reply: Reply) {
         let deallocates = match mode & !KEEP_SIZE {
-            // Room is there as far as the disk goes.
+            // All bytes of the disk are allocated; there are none behind its end.
             0 if length < asked => return reply.fail(Errno::NOSPC),
             0 => return reply.end(Ok(())),
             PUNCH_HOLE => true,
             ZERO_RANGE => false,
             _ => return reply.fail(Errno::OPNOTSUPP),
         };
-        // If there is nobody who would do it, the reply says so when it is dropped.
+        // If the thread has ended, the reply is dropped, which answers EIO.
         let _gone = self.stretches.send(Stretch { offset, length, deallocates, reply });
     }
 }
 
-// Until there are no files any more; that keeps no disk.
+// The thread that zeroes stretches, until `Files` is dropped. It does not keep the disk alive.
 fn clear(disk: &Weak<Disk>, mail: &Receiver<Stretch>) {
     while let Ok(Stretch { offset, length, deallocates, reply }) = mail.recv() {
         let Some(disk) = disk.upgrade() else { return };
@@ -143,6 +147,7 @@ fn clear(disk: &Weak<Disk>, mail: &Receiver<Stretch>) {
     }
 }
 
+// Submits a read; behind the end of the disk there are no bytes.
 fn read(offset: u64, length: u64, reply: Reply, desk: &mut dyn Desk) {
     if length == 0 {
         return reply.end(Ok(()));
@@ -155,6 +160,7 @@ fn read(offset: u64, length: u64, reply: Reply, desk: &mut dyn Desk) {
     desk.submit(request, &[], Box::new(done));
 }
 
+// Submits a write of the first `length` bytes of `data`, those within the disk; ENOSPC if none are.
 fn write([offset, length]: [u64; 2], data: &[u8], forced: bool, reply: Reply, desk: &mut dyn Desk) {
     if length == 0 && !data.is_empty() {
         return reply.fail(Errno::NOSPC);
@@ -169,6 +175,7 @@ fn write([offset, length]: [u64; 2], data: &[u8], forced: bool, reply: Reply, de
     desk.submit(Request { operation, offset, length }, data, Box::new(done));
 }
 
+// Answers a readdir: entries after entry number `offset`, in at most `bytes`.
 fn list(offset: u64, bytes: u32, reply: Reply) {
     let all =
         [(ROOT, Kind::Directory, "."), (ROOT, Kind::Directory, ".."), (FILE, Kind::File, NAME)];
@@ -189,7 +196,7 @@ pub(super) struct Taker {
     end: End,
 }
 
-/// Is told when there will be no more requests.
+/// Wakes who waits for the end of requests; `failed` gets the error, if one ended them.
 #[derive(Clone)]
 pub(super) struct End {
     pub(super) failed: Sender<sys::Error>,
@@ -197,12 +204,12 @@ pub(super) struct End {
 }
 
 impl Taker {
-    /// One that takes by this handle, which does not wait.
+    /// Takes requests from `device`, whose descriptor is non-blocking.
     pub(super) fn new(device: FuseDevice, files: Arc<Files>, end: End) -> Self {
         Self { device, room: vec![0; MESSAGE_BYTES].into_boxed_slice(), files, end }
     }
 
-    // Whether there was a request; `None` if there will be none any more.
+    // Takes and begins one request. Returns whether there was one; `None` if no more can be taken.
     fn take(&mut self, desk: &mut dyn Desk) -> Option<bool> {
         let count = match self.device.take(&mut self.room) {
             Ok(Taken::Message(count)) => count,
@@ -219,7 +226,7 @@ impl Taker {
                 self.files.begin(&message, reply, desk);
             }
             Err(malformed) => {
-                // One that nobody is known to wait for needs no answer.
+                // Without its number, a request cannot be answered.
                 if let Some(unique) = malformed.unique {
                     Reply::new(&self.device, unique).fail(Errno::INVAL);
                 }

@@ -1,4 +1,4 @@
-//! `afar attach`: a namespace of a target as a file, until it is detached.
+//! `afar attach`: mounts a namespace or logical unit of a target as a file, until it is detached.
 //!
 //! ```text
 //! flags ─► plan ─► Disk ─► mount ─► agree ─► a Taker for each lane of the disk ◄── kernel
@@ -40,11 +40,11 @@ use session::Served;
 
 pub(crate) use error::AttachError;
 
-/// What gives a user access to the device.
+/// The shell command that gives a user access to /dev/fuse.
 pub const FUSE_REMEDY: &str = "sudo chgrp $(id -g) /dev/fuse && sudo chmod g+rw /dev/fuse";
 
-/// For how long, and how often, it is tried to unmount what is in use: a process that has just been
-/// forked has the files of its parent until it executes something.
+/// For how long, and how often, unmounting is retried while the directory is in use: a process that
+/// was just forked has the files of its parent open until it calls execve.
 const BUSY_MAX: std::time::Duration = std::time::Duration::from_secs(1);
 const BUSY_RETRY: std::time::Duration = std::time::Duration::from_millis(20);
 const SIGNAL: u64 = 0;
@@ -58,7 +58,7 @@ pub fn attach(flags: &AttachFlags) -> Result<ExitCode, Failure> {
     let config = plan::disk(flags)?;
     let directory = plan::directory(&flags.directory)?;
     let device = open_device()?;
-    // Before any thread is started, so that none of them is interrupted.
+    // Signals are taken over before any thread is started, so that none is interrupted.
     let signals = console::interrupts_and_hangups().map_err(AttachError::from)?;
     let notified = Arc::new(OnceLock::new());
     let disk = Arc::new(connect(flags, config, &notified, &signals)?);
@@ -68,8 +68,8 @@ pub fn attach(flags: &AttachFlags) -> Result<ExitCode, Failure> {
             source: error.source,
         }
     })?;
-    // Its own way of mounting would unmount again what others have unmounted, and with it what lay
-    // beneath.
+    // A guard by `mount_fuse` itself would unmount once more after others have unmounted, and so
+    // unmount what lay beneath.
     let mounted = Mounted(&directory);
     let served = Served::begin(&device, &disk)?;
     let _only_one = notified.set(device);
@@ -84,7 +84,7 @@ pub fn attach(flags: &AttachFlags) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Something is mounted there; taken away if that is not done otherwise.
+/// A mounted directory; dropping it detaches the mount.
 struct Mounted<'a>(&'a Path);
 
 impl Drop for Mounted<'_> {
@@ -93,6 +93,7 @@ impl Drop for Mounted<'_> {
     }
 }
 
+// Opens /dev/fuse; the error says how to get access to it.
 fn open_device() -> Result<FuseDevice, AttachError> {
     FuseDevice::open().map_err(|source| {
         let is_absent = source.source.kind() == io::ErrorKind::NotFound;
@@ -101,6 +102,7 @@ fn open_device() -> Result<FuseDevice, AttachError> {
     })
 }
 
+// Attaches the disk; retries for `--ctrl-loss-tmo` if that was given, until a signal.
 fn connect(
     flags: &AttachFlags,
     config: DiskConfig,
@@ -116,7 +118,7 @@ fn connect(
         let waited = poll.wait(Some(pause), &mut Vec::new());
         is_told_to_end.set(waited.is_err() || signals.next().is_some());
     };
-    // Nobody waits long for an address that is wrong, but who has said how long.
+    // Only who has set a time waits for a target that is not there: the address may be wrong.
     let patience = flags.ctrl_loss_tmo.unwrap_or(Duration::ZERO);
     let attached = patiently(patience, wait, || {
         if is_told_to_end.get() {
@@ -137,7 +139,7 @@ fn connect(
     })
 }
 
-/// Says what happens to the disk, and what the kernel has to know of that.
+/// Prints events of the disk, and notifies the kernel of a new size.
 struct Teller {
     paths: Vec<(DiskPath, AtomicBool)>,
     loss_timeout: Duration,
@@ -151,11 +153,12 @@ impl Teller {
         Self { paths, loss_timeout: config.loss_timeout, notified }
     }
 
+    // Prints an event; a new size makes the kernel drop its cached attributes.
     fn tell(&self, event: DiskEvent<'_>) {
         let text = match event {
             DiskEvent::PathUp { path, state } => {
                 let (uri, was_lost) = &self.paths[path];
-                // The first time is no news.
+                // The first connection is not reported.
                 if !was_lost.swap(false, Ordering::Relaxed) {
                     return;
                 }
@@ -191,6 +194,7 @@ impl Teller {
     }
 }
 
+// What is printed once the disk is attached.
 fn welcome(flags: &AttachFlags, disk: &Disk) -> String {
     let geometry = disk.geometry();
     let (bytes, block) = (Bytes::new(geometry.bytes()), geometry.block_bytes());
@@ -203,7 +207,7 @@ fn welcome(flags: &AttachFlags, disk: &Disk) -> String {
     )
 }
 
-// Until it is unmounted, here or by somebody else.
+// Waits until the directory is unmounted: here, after a signal, or by another process.
 fn watch(
     signals: &Signals,
     ended: &Waker,
@@ -214,7 +218,7 @@ fn watch(
     poll.add(signals, SIGNAL)?;
     poll.add(ended.descriptor(), OTHER)?;
     let mut ready = Vec::new();
-    // Until when it is tried again to unmount what is in use.
+    // Until when unmounting is retried while the directory is in use.
     let mut until: Option<Instant> = None;
     loop {
         poll.wait(until.map(|_| BUSY_RETRY), &mut ready)?;
@@ -235,13 +239,13 @@ fn watch(
                      lists that), then press Ctrl-C again\n"
                 ));
             }
-            // Somebody was faster.
+            // Unmounted, here or by another process: `ended` will say so.
             Ok(()) | Err(_) => until = None,
         }
     }
 }
 
-// Waits until everything is on the medium, or for another signal.
+// Flushes the disk. A signal while it waits is an error: `GivenUp`.
 fn flush(disk: &Disk, signals: &Signals) -> Result<(), AttachError> {
     let flushed = Waker::new()?;
     let (sender, told) = channel();

@@ -1,4 +1,4 @@
-//! Flags into a disk and a directory.
+//! Resolves flags to a disk and a directory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,14 +17,14 @@ use super::AttachError;
 const KEEP_ALIVE_LEAST: Duration = Duration::from_ms(1000);
 const KEEP_ALIVE_MOST: Duration = Duration::from_ms(3_600_000);
 const IO_LEAST: Duration = Duration::from_ms(100);
-/// What the kernel's initiators wait for.
+/// How long Linux' NVMe/TCP host and iSCSI initiator wait for a lost target.
 const NVME_LOSS: Duration = Duration::from_ms(600_000);
 const ISCSI_LOSS: Duration = Duration::from_ms(120_000);
 
-/// The disk that flags name.
+/// The configuration of the disk that the flags name; opens a device of this machine.
 ///
 /// # Errors
-/// The first flag that cannot be.
+/// The first flag that is invalid, or a device that cannot be opened.
 pub(super) fn disk(flags: &AttachFlags) -> Result<DiskConfig, AttachError> {
     let keep_alive = flags.keep_alive_tmo;
     if !(KEEP_ALIVE_LEAST..=KEEP_ALIVE_MOST).contains(&keep_alive) {
@@ -48,6 +48,7 @@ pub(super) fn disk(flags: &AttachFlags) -> Result<DiskConfig, AttachError> {
     Ok(config(flags, paths))
 }
 
+// The configuration of a disk with these paths, the rest from flags.
 fn config(flags: &AttachFlags, paths: Vec<DiskPath>) -> DiskConfig {
     DiskConfig {
         loss_timeout: loss_timeout(&paths[0], flags),
@@ -60,11 +61,11 @@ fn config(flags: &AttachFlags, paths: Vec<DiskPath>) -> DiskConfig {
     }
 }
 
-// A device of this machine, where the first word names one.
+// Opens the device of this machine that the target names; `None` if it names a URI of a target.
 fn local(flags: &AttachFlags) -> Result<Option<DiskPath>, AttachError> {
     let name = flags.target.clone();
     let is_uri = name.split_once("://").is_some_and(|(scheme, _)| !scheme.contains(':'));
-    // What names nothing at all is judged as a namespace.
+    // A name without a colon is no device; it is parsed as the URI of a namespace.
     if name.starts_with(SCHEME) || name.starts_with("nvme+") || is_uri || !name.contains(':') {
         return Ok(None);
     }
@@ -83,16 +84,17 @@ fn local(flags: &AttachFlags) -> Result<Option<DiskPath>, AttachError> {
     Ok(Some(DiskPath::Local(LocalDevice { name, backend })))
 }
 
-/// As other hosts of its protocol have it, unless a flag says otherwise.
+/// How long there may be no path before requests fail: by a flag, or as Linux has it.
 pub(super) fn loss_timeout(first: &DiskPath, flags: &AttachFlags) -> Duration {
     flags.ctrl_loss_tmo.unwrap_or(match first {
         DiskPath::Nvme(..) => NVME_LOSS,
         DiskPath::Iscsi(..) => ISCSI_LOSS,
-        // It has no way to lose.
+        // A device of this machine has no path to lose.
         DiskPath::Local(_) => NVME_LOSS,
     })
 }
 
+// Parses the URI of a target, iSCSI or NVMe/TCP, with the flags of its protocol.
 fn path(text: &str, flags: &AttachFlags) -> Result<DiskPath, AttachError> {
     let (header, data) = (flags.header_digest, flags.data_digest);
     if text.starts_with(SCHEME) {
@@ -115,10 +117,10 @@ fn path(text: &str, flags: &AttachFlags) -> Result<DiskPath, AttachError> {
     Ok(DiskPath::Nvme(uri, host))
 }
 
-/// The whole path of a directory that nothing of afar is mounted on.
+/// The canonical path of the directory to mount on.
 ///
 /// # Errors
-/// Why nothing can be mounted there.
+/// When it is missing or no directory, or `afar attach` has mounted on it.
 pub(super) fn directory(directory: &Path) -> Result<PathBuf, AttachError> {
     let named = || directory.display().to_string();
     let found = fs::metadata(directory);
@@ -137,5 +139,5 @@ pub(super) fn directory(directory: &Path) -> Result<PathBuf, AttachError> {
     Ok(whole)
 }
 
-/// What mounts are known by: `fuse.afar`.
+/// The subtype of afar's mounts in /proc/mounts: `fuse.afar`.
 pub const KIND: &str = "afar";

@@ -1,4 +1,4 @@
-//! The answer that somebody waits for.
+//! The answer to one request of the kernel.
 
 use backend::Failure;
 use sys::fuse::FuseDevice;
@@ -7,7 +7,7 @@ use super::protocol::head;
 
 pub(super) use rustix::io::Errno;
 
-/// An answer that is owed. Whoever drops it has answered that it failed.
+/// An answer that the kernel waits for. Dropping it answers EIO.
 pub(super) struct Reply {
     device: FuseDevice,
     unique: u64,
@@ -15,31 +15,32 @@ pub(super) struct Reply {
 }
 
 impl Reply {
-    /// What is owed for a request that was taken by this handle.
+    /// The answer to request `unique`, which was taken from `device`.
     pub(super) fn new(device: &FuseDevice, unique: u64) -> Self {
         Self { device: device.clone(), unique, is_owed: true }
     }
 
+    // Sends the answer: an error of errno(3) or 0, and data.
     fn write(&mut self, error: i32, data: &[u8]) {
         self.is_owed = false;
         let answered = self.device.answer(&head(self.unique, error, data.len()), data);
-        // Whoever waits is not to wait for ever for what the kernel does not take.
+        // If the kernel refuses the answer, EIO goes instead: nobody is to wait for ever.
         if answered.is_err() {
             let _gone = self.device.answer(&head(self.unique, Errno::IO.raw_os_error(), 0), &[]);
         }
     }
 
-    /// It went well, and this is the answer.
+    /// Answers success, with `data`.
     pub(super) fn data(mut self, data: &[u8]) {
         self.write(0, data);
     }
 
-    /// It could not be done.
+    /// Answers an error.
     pub(super) fn fail(mut self, error: Errno) {
         self.write(error.raw_os_error(), &[]);
     }
 
-    /// It has ended with an answer or an error.
+    /// Answers success with data, or an error.
     pub(super) fn with(self, result: Result<Vec<u8>, Errno>) {
         match result {
             Ok(data) => self.data(&data),
@@ -47,7 +48,7 @@ impl Reply {
         }
     }
 
-    /// It has ended, and there is nothing more to say.
+    /// Answers success without data, or the error for a failure of the disk.
     pub(super) fn end(self, result: Result<(), Failure>) {
         match result {
             Ok(()) => self.data(&[]),
@@ -55,7 +56,7 @@ impl Reply {
         }
     }
 
-    /// Nobody waits.
+    /// Drops the reply of a request that has no answer.
     pub(super) fn drop_silently(mut self) {
         self.is_owed = false;
     }
@@ -69,6 +70,7 @@ impl Drop for Reply {
     }
 }
 
+// The error of errno(3) for a failure of the disk.
 const fn errno(failure: Failure) -> Errno {
     match failure {
         Failure::NoSpace => Errno::NOSPC,

@@ -1,4 +1,4 @@
-//! What is between a mount and the end of its requests.
+//! Serves a mount: agrees with the kernel on FUSE, then takes requests until the mount ends.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
@@ -13,17 +13,17 @@ use super::protocol::{
     Asked, MAJOR, MESSAGE_BYTES, MINOR_LEAST, Message, Version, decode, head, started,
 };
 
-/// Requests of the kernel that are being served.
+/// A mount whose requests the lanes of the disk serve.
 pub(super) struct Served {
     failed: Receiver<sys::Error>,
     waker: Waker,
 }
 
 impl Served {
-    /// Agrees with the kernel on how to talk, and has each lane of the disk take requests.
+    /// Answers INIT, and has each lane of the disk take requests.
     ///
     /// # Errors
-    /// When the kernel talks otherwise, or has no more descriptors.
+    /// When the kernel's FUSE is too old, the mount is gone, or descriptors run out.
     pub(super) fn begin(device: &FuseDevice, disk: &Arc<Disk>) -> Result<Self, AttachError> {
         agree(device)?;
         let more = (1..disk.lane_count()).map(|_| device.another());
@@ -42,21 +42,21 @@ impl Served {
         Ok(Self { failed, waker })
     }
 
-    /// Is used when there are no more requests.
+    /// The waker that fires when a lane takes no more requests.
     pub(super) const fn ended(&self) -> &Waker {
         &self.waker
     }
 
-    /// Whether they have ended because nothing is mounted any more.
+    /// Why requests have ended: `Ok` if the mount has.
     ///
     /// # Errors
-    /// Why else.
+    /// When taking a request failed.
     pub(super) fn result(&self) -> Result<(), AttachError> {
         self.failed.try_recv().map_or(Ok(()), |error| Err(error.into()))
     }
 }
 
-// The first request of all, and again if the kernel is newer than what it is answered.
+// Answers INIT; a kernel of a newer major version sends it again with ours.
 fn agree(device: &FuseDevice) -> Result<(), AttachError> {
     let mut room = vec![0; MESSAGE_BYTES];
     loop {

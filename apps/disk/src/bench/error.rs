@@ -1,4 +1,4 @@
-//! Why there is no load.
+//! Why `afar bench` runs no load.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use measure::{Bytes, Duration};
 use super::letters::LETTERS;
 use client::{HostNameError, InitiatorError, Unserved};
 
-/// Settings that make no load, or a disk that cannot be reached.
+/// Invalid settings of a load, or a disk that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BenchError {
     #[error(transparent)]
@@ -75,7 +75,7 @@ pub(crate) enum BenchError {
     Unread { path: PathBuf, source: std::io::Error },
     #[error("{path}:{line}: {reason}", path = path.display())]
     Job { path: PathBuf, line: usize, reason: String },
-    /// A section of a job file, whose words have no dashes.
+    /// An error in a section of a job file, whose options have no dashes.
     #[error(
         "{path}:{line}: [{name}]: {text}",
         path = path.display(),

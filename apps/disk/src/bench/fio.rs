@@ -1,5 +1,5 @@
-//! What was measured, laid out as fio 3's JSON, so that what reads that reads this; what fio does
-//! not have is under `afar`.
+//! The record, in the layout of fio 3's JSON, for programs that read fio's. Fields that fio does
+//! not have are in `afar`.
 
 use diskload::{Depths, OperationTally, Tally};
 use measure::Histogram;
@@ -11,17 +11,17 @@ use super::run::Phase;
 use crate::bench::flags::BenchFlags;
 use console::machine;
 
-/// fio's default list.
+/// fio's default percentiles.
 const PERCENTILES: [f64; 17] = [
     1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95,
     99.99,
 ];
-/// What fio's shares of latencies are below, in each unit.
+/// Upper bounds of fio's classes of latency, in each unit.
 const BOUNDS: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
-/// And beyond, in milliseconds.
+/// The last bound, in milliseconds.
 const LAST_BOUND: u64 = 2000;
 
-/// The whole record, with what is of no job.
+/// The whole record; `beside` are fields for its `afar` object.
 pub(crate) fn record(
     flags: &BenchFlags,
     jobs: &[Job],
@@ -54,7 +54,7 @@ pub(crate) fn record(
     })
 }
 
-// What is global in the end.
+// Global options: the disk on the command line, and `[global]` of the job file.
 fn globals(flags: &BenchFlags, jobs: &[Job]) -> Map<String, Value> {
     let target = flags.targets.iter().chain(&flags.filename);
     let target = target.map(|target| ("filename".to_owned(), target.clone()));
@@ -62,12 +62,13 @@ fn globals(flags: &BenchFlags, jobs: &[Job]) -> Map<String, Value> {
     target.chain(globals).map(|(name, value)| (name, value.into())).collect()
 }
 
+// The jobs and the processor time of a phase.
 fn phase(phase: &Phase) -> Value {
     let names: Vec<&str> = phase.outcomes.iter().map(|one| one.ready.job.name.as_str()).collect();
     json!({ "jobs": names, "processors": phase.processors.record() })
 }
 
-// What fio does not count.
+// Counters that fio does not have.
 fn counts(tally: &Tally) -> Map<String, Value> {
     let value = json!({
         "processor_ns": tally.processor_time().as_ns(),
@@ -88,13 +89,14 @@ fn counts(tally: &Tally) -> Map<String, Value> {
     value.as_object().cloned().unwrap_or_default()
 }
 
+// A job or group, as an entry of fio's `jobs`.
 fn job(reported: &Reported<'_>, phase: usize) -> Value {
     let Reported { members, tally } = reported;
     let first = reported.first();
     let Job { name, options, rate, percentiles, .. } = &first.ready.job;
     let config = &first.ready.config;
     let elapsed_ns = tally.elapsed.as_ns().max(1);
-    // Of all threads together, as fio has it for several jobs in one.
+    // The time of all threads together, as fio reports for several jobs in one.
     let thread_ns = reported.thread_ns().max(1.0);
     let share = |ns: u64| ns as f64 / thread_ns * 100.0;
     let mut completion = Histogram::new();
@@ -146,6 +148,7 @@ fn job(reported: &Reported<'_>, phase: usize) -> Value {
     job
 }
 
+// Requests that ended in each second.
 fn by_second(tally: &Tally) -> Vec<u64> {
     let lists = tally.operations().map(|of| &of.seconds);
     let length = lists.iter().map(|list| list.len()).max().unwrap_or(0);
@@ -153,6 +156,7 @@ fn by_second(tally: &Tally) -> Vec<u64> {
     (0..length).map(at).collect()
 }
 
+// fio's object for reads, writes or trims.
 fn operation(of: &OperationTally, percentiles: &[f64], elapsed_ns: u64) -> Value {
     let count = of.latency.count();
     let seconds = elapsed_ns as f64 / 1e9;
@@ -184,7 +188,7 @@ fn operation(of: &OperationTally, percentiles: &[f64], elapsed_ns: u64) -> Value
     value
 }
 
-/// Of the requests of each whole second.
+/// Statistics of the number of requests in each whole second.
 struct Samples {
     count: usize,
     min: f64,
@@ -210,6 +214,7 @@ fn whole_number(rate: f64) -> Value {
     (rate.round() as u64).into()
 }
 
+// fio's object for a distribution of latencies.
 fn latency(histogram: &Histogram, percentiles: &[f64]) -> Value {
     let mut value = json!({
         "min": histogram.min().as_ns(),
@@ -232,7 +237,7 @@ fn latency(histogram: &Histogram, percentiles: &[f64]) -> Value {
     value
 }
 
-// Percentages of requests by how many were under way, and of calls by how many they concerned.
+// Percentages of requests by queue depth, and of calls by the requests they submit or complete.
 fn depths(depths: &Depths) -> [(&'static str, Value); 3] {
     let spread = |names: [&str; 7], counts: &[u64; 7]| -> Value {
         let sum = counts.iter().sum::<u64>().max(1) as f64;
@@ -249,7 +254,7 @@ fn depths(depths: &Depths) -> [(&'static str, Value); 3] {
     ]
 }
 
-// Percentages of latencies below each bound and not below the one before.
+// Percentages of latencies in each of fio's classes.
 fn shares(latency: &Histogram) -> [(&'static str, Value); 3] {
     let bins = latency.bins();
     let share = |from: u64, to: u64| {
@@ -274,7 +279,7 @@ fn shares(latency: &Histogram) -> [(&'static str, Value); 3] {
     [("latency_ns", of(1, 0).into()), ("latency_us", us.into()), ("latency_ms", ms.into())]
 }
 
-/// A record as it is written.
+/// The text of a record.
 pub(super) fn text(record: &Value) -> String {
     serde_json::to_string_pretty(record).expect("plain data has a JSON form") + "\n"
 }

@@ -249,7 +249,7 @@ Examples: afar bench nvme+tcp://10.0.0.2/nqn.2026-11.local.afar:0923dd2db942:dis
             --depth 32 --duration 30s
           afar bench file:/dev/nvme0n1?readonly nvme+tcp://10.0.0.2/NQN iscsi://10.0.0.2/IQN/0";
 
-// As fio reads it; KiB, which fio reads as 1000, is 1024 as in every command.
+// Parses a size as fio does, but KiB is 1024 as in every command of afar, not fio's 1000.
 fn size(text: &str) -> Result<Bytes, String> {
     match text.to_ascii_lowercase().ends_with("ib") {
         true => text.parse::<Bytes>().map_err(|error| error.to_string()),
@@ -257,11 +257,12 @@ fn size(text: &str) -> Result<Bytes, String> {
     }
 }
 
-// As fio reads it; beyond that, parts of a unit.
+// Parses a time as fio does; allows fractions, too.
 fn time(text: &str) -> Result<Duration, String> {
     crate::bench::fio_time(text).or_else(|error| text.parse().map_err(|_| error))
 }
 
+// Parses `--direct`: 1 only.
 fn direct(text: &str) -> Result<u8, String> {
     match text {
         "1" => Ok(1),

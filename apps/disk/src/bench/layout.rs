@@ -1,4 +1,4 @@
-//! `--layout`: all that a load can read is written first, so that its reads ask the medium.
+//! `--layout`: writes the region of a load first, so that its reads reach the medium.
 
 use diskload::{LoadConfig, Order, Pace};
 use measure::Duration;
@@ -7,16 +7,16 @@ use super::error::BenchError;
 use super::run::{Ready, run_together};
 use client::Session;
 
-/// Bytes of a write, if the region is a multiple of it.
+/// Most bytes of a write; fewer if the region is no multiple of them.
 const WRITE_BYTES: u64 = 1 << 20;
-/// Writes under way.
+/// Queue depth.
 const DEPTH: u16 = 8;
 
-/// Writes each region that a load uses once, from its beginning to its end. Writes that fail, or
-/// were not made, are an error; an interrupt is none.
+/// Writes the region of each load, each once, from its beginning to its end. An interrupt is no
+/// error.
 ///
 /// # Errors
-/// See above; when a disk cannot be written to.
+/// When a load cannot begin, or a write failed or was not made.
 pub(super) fn lay_out(session: &mut Session, loads: &[Ready]) -> Result<(), BenchError> {
     let mut written: Vec<(&str, [u64; 2])> = Vec::new();
     for load in loads {
@@ -40,7 +40,7 @@ pub(super) fn lay_out(session: &mut Session, loads: &[Ready]) -> Result<(), Benc
     Ok(())
 }
 
-// The load that writes another's region.
+// The load that writes the region of load `of`, in requests of up to `most` bytes.
 fn writes(of: &LoadConfig, most: u64) -> LoadConfig {
     let bytes = write_bytes(of.region[1], u64::from(of.request_bytes), most.min(WRITE_BYTES));
     LoadConfig {
@@ -64,8 +64,7 @@ fn writes(of: &LoadConfig, most: u64) -> LoadConfig {
     }
 }
 
-// The largest multiple of `unit` up to `most` that the region consists of; the region is whole
-// units.
+// The largest multiple of `unit`, up to `most`, that divides the region, which is whole units.
 fn write_bytes(region: u64, unit: u64, most: u64) -> u64 {
     let units = region / unit;
     let counts = (1..=(most / unit).max(1)).rev();

@@ -1,4 +1,4 @@
-//! What disks that are compared are called.
+//! Names of compared disks.
 
-/// Letters of disks, as many as are compared at most.
+/// The letter of each disk. Its length is the most disks of a comparison.
 pub(super) const LETTERS: [&str; 8] = ["A", "B", "C", "D", "E", "F", "G", "H"];

@@ -1,4 +1,4 @@
-//! `afar bench`: from flags or a job file to loads on disks, a summary and a record.
+//! `afar bench`: runs the loads of flags or a job file on disks; prints a summary, writes a record.
 //!
 //! ```text
 //! flags ┬─────────► Job ─► Plan ─► Ready ─► run, phase by phase ─► report ─► summary, fio's JSON
@@ -106,10 +106,10 @@ pub fn bench(flags: &BenchFlags) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Endings of job files.
+/// File name extensions of job files.
 const ENDINGS: [&str; 2] = ["fio", "ini"];
 
-// A job file has a flag of its own, or an ending.
+// The job file: given by `--job`, or a target whose name has the extension of one.
 fn job_file(flags: &BenchFlags) -> Option<PathBuf> {
     if flags.job.is_some() {
         return flags.job.clone();
@@ -118,7 +118,7 @@ fn job_file(flags: &BenchFlags) -> Option<PathBuf> {
     flags.targets.iter().map(PathBuf::from).find(|path| is_one(path))
 }
 
-/// Flags that go with a job file.
+/// Flags that are allowed beside a job file.
 const BESIDE: [&str; 14] = [
     "targets",
     "job",
@@ -136,6 +136,7 @@ const BESIDE: [&str; 14] = [
     "json",
 ];
 
+// Reads a job file, and prints notes on options without effect.
 fn read(path: &Path) -> Result<Vec<Job>, BenchError> {
     if let Some(flag) = other_flag() {
         return Err(BenchError::WithJob { flag, path: path.to_owned() });
@@ -156,7 +157,7 @@ fn read(path: &Path) -> Result<Vec<Job>, BenchError> {
     Ok(jobs)
 }
 
-// The first flag on the command line that a job file would overrule.
+// A flag on the command line that is not allowed beside a job file.
 fn other_flag() -> Option<String> {
     let command = BenchFlags::augment_args(clap::Command::new("bench"));
     let root = SpeechFlags::augment_args(clap::Command::new("command"));

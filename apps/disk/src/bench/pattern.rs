@@ -1,4 +1,4 @@
-//! Where requests go: patterns, and how much some places are preferred.
+//! Patterns of requests, and the distribution of random ones.
 
 use clap::ValueEnum;
 
@@ -6,10 +6,10 @@ const ZIPF: f64 = 1.1;
 
 const ZIPF_MOST: f64 = 10.0;
 
-/// Reads how often places are asked for: how much some are more than others, if so.
+/// Parses a distribution: the skew of `zipf:SKEW`, or `None` for `random`.
 ///
 /// # Errors
-/// What is wrong with it.
+/// A sentence on what is wrong.
 pub(crate) fn skew(text: &str) -> Result<Option<f64>, String> {
     let (kind, skew) = text.split_once(':').unwrap_or((text, ""));
     match (kind, skew) {
@@ -49,7 +49,7 @@ pub(crate) enum Pattern {
 }
 
 impl Pattern {
-    /// How many of 100 requests read, if so many of both do.
+    /// The percentage of reads; `mixed` for patterns of both reads and writes.
     pub(crate) const fn read_percent(self, mixed: u8) -> u8 {
         match self {
             Self::Read | Self::Randread => 100,
@@ -58,17 +58,17 @@ impl Pattern {
         }
     }
 
-    /// Whether one goes after the other.
+    /// Whether requests go to one place after another.
     pub(crate) const fn is_sequential(self) -> bool {
         matches!(self, Self::Read | Self::Write | Self::Mixed | Self::Trim)
     }
 
-    /// Whether room is given back.
+    /// Whether requests deallocate blocks.
     pub(crate) const fn trims(self) -> bool {
         matches!(self, Self::Trim | Self::Randtrim)
     }
 
-    /// As it is written.
+    /// The name on the command line.
     pub(crate) fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }

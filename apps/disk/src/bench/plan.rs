@@ -1,4 +1,4 @@
-//! A job into a load on a disk.
+//! Resolves a job to a load on a disk.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -18,10 +18,10 @@ use crate::bench::flags::BenchFlags;
 use client::{InitiatorError, SCHEME, Unserved, host_name, initiator};
 
 const BUSY_POLL_MOST: Duration = Duration::from_ms(1);
-/// KATO of a host that lives as long as its load.
+/// Keep Alive Timeout (KATO) of the host.
 const KEEP_ALIVE_MS: u32 = 10_000;
 
-/// Where the disk is.
+/// How the disk is reached.
 #[derive(Clone)]
 pub(crate) enum Source {
     Local(BackendUri),
@@ -29,7 +29,7 @@ pub(crate) enum Source {
     Iscsi(IscsiUri, InitiatorConfig),
 }
 
-/// A load that is complete but for what the disk says.
+/// A job whose disk is known but not yet opened.
 pub(crate) struct Plan<'a> {
     pub(crate) job: &'a Job,
     pub(crate) source: Source,
@@ -37,20 +37,22 @@ pub(crate) struct Plan<'a> {
     flags: &'a BenchFlags,
 }
 
-/// Disks of this process by name, so that jobs that name the same have the same.
+/// Devices that this process has opened, by name: jobs that name the same disk share one.
 #[derive(Default)]
 pub(crate) struct Devices {
     local: HashMap<String, Device>,
-    /// Files that this process has as long as there are those: another device may be around one.
+    /// Files that this process has claimed: another device of this process may use one, too.
     held: HashSet<PathBuf>,
 }
 
 impl<'a> Plan<'a> {
+    /// Checks a job and finds its disk, without opening it.
+    ///
     /// # Errors
-    /// The first setting that cannot be.
+    /// The first setting that is invalid.
     pub(crate) fn resolve(job: &'a Job, flags: &'a BenchFlags) -> Result<Self, BenchError> {
         let target = target(job, flags)?;
-        // A secret may be for one of several disks.
+        // With several disks, a CHAP secret may be for only one of them.
         match &flags.targets[..] {
             several @ [_, _, ..] => {
                 flags.initiator.fit(&several.iter().map(String::as_str).collect::<Vec<_>>())?;
@@ -68,7 +70,7 @@ impl<'a> Plan<'a> {
             Source::Local(uri) => uri.file(),
             Source::Remote(..) | Source::Iscsi(..) => None,
         };
-        // What is made for this load holds nothing yet.
+        // A file that does not exist yet has no data to protect.
         let keeps = file.is_some_and(Path::exists) && !flags.overwrite;
         if flags.layout && matches!(&source, Source::Local(uri) if uri.is_read_only()) {
             return Err(BenchError::LayoutReadOnly(target));
@@ -85,10 +87,10 @@ impl<'a> Plan<'a> {
         Ok(Self { job, source, target, flags })
     }
 
-    /// The load on a disk of this shape, which moves so many bytes in a request.
+    /// The load on a disk of this geometry, which takes up to `request_bytes_max` in a request.
     ///
     /// # Errors
-    /// When the requests do not fit.
+    /// When the size of requests or the region does not fit the disk.
     pub(crate) fn config(
         &self,
         geometry: Geometry,
@@ -133,7 +135,7 @@ impl<'a> Plan<'a> {
         })
     }
 
-    // Where requests go: whole ones, at least one for each thread.
+    // Offset and bytes of the region for requests: whole requests, at least one for each thread.
     fn region(&self, geometry: Geometry) -> Result<[u64; 2], BenchError> {
         let job = self.job;
         let bytes = job.block_bytes;
@@ -144,7 +146,7 @@ impl<'a> Plan<'a> {
             let [bytes, disk, needed] = [bytes, disk, needed].map(Bytes::new);
             Err(BenchError::Region { what, bytes, disk, needed })
         };
-        // A share of the disk is wherever its blocks allow.
+        // A share of the disk is rounded down to whole blocks.
         let extent = |extent: Extent| match extent {
             Extent::Bytes(bytes) => bytes,
             Extent::Percent(_) => extent.of(disk) / block * block,
@@ -164,8 +166,8 @@ impl<'a> Plan<'a> {
     }
 }
 
-// How many requests each thread makes at most. Unless time decides, each goes once over all there
-// is.
+// How many requests each thread makes at most; `None` if only time ends the job. By default each
+// thread makes as many as the region has.
 fn request_count(job: &Job, region_bytes: u64) -> Option<u64> {
     if job.is_time_based {
         return job.number_ios;
@@ -175,7 +177,7 @@ fn request_count(job: &Job, region_bytes: u64) -> Option<u64> {
     Some(job.number_ios.map_or(count, |number| number.min(count)))
 }
 
-/// When requests are made.
+/// The pace of each thread: a closed loop, or arrivals at the job's rate.
 pub(super) fn pace(job: &Job) -> Pace {
     let Some(rate) = job.rate else { return Pace::Closed };
     let mean_ps = 1e12 * f64::from(job.threads) / rate;
@@ -184,7 +186,7 @@ pub(super) fn pace(job: &Job) -> Pace {
     Pace::Open { mean, spacing: job.spacing }
 }
 
-// The disk's URI. A file that is not there is made if it is written to and its size is known.
+// The URI of the job's disk. A missing file is created if the job writes and gives its size.
 fn target(job: &Job, flags: &BenchFlags) -> Result<String, BenchError> {
     let path = match &job.place {
         Some(Place::Uri(uri)) => return Ok(uri.clone()),
@@ -206,6 +208,7 @@ fn target(job: &Job, flags: &BenchFlags) -> Result<String, BenchError> {
     }
 }
 
+// Parses the URI of a disk.
 fn source(target: &str, flags: &BenchFlags) -> Result<Source, BenchError> {
     if target.starts_with(SCHEME) {
         let uri = target.parse().map_err(InitiatorError::from)?;
@@ -214,7 +217,7 @@ fn source(target: &str, flags: &BenchFlags) -> Result<Source, BenchError> {
         return Ok(Source::Iscsi(uri, config));
     }
     if !target.starts_with("nvme+") {
-        // No device of this machine is written with slashes there.
+        // URIs of local devices have no slashes behind their scheme.
         if target.split_once("://").is_some_and(|(scheme, _)| !scheme.contains(':')) {
             return Err(BenchError::Scheme(target.to_owned()));
         }
@@ -227,10 +230,10 @@ fn source(target: &str, flags: &BenchFlags) -> Result<Source, BenchError> {
 }
 
 impl Devices {
-    /// Opens the disk of a load.
+    /// Opens the disk of a load, or returns the one that is open.
     ///
     /// # Errors
-    /// When it cannot be reached.
+    /// When the disk cannot be opened or reached.
     pub(crate) fn open(&mut self, plan: &Plan<'_>) -> Result<Device, BenchError> {
         let name = || plan.target.clone();
         match &plan.source {
@@ -268,7 +271,8 @@ impl Devices {
     }
 }
 
-// Reads of what was never written ask no medium, and are faster than any.
+// Warns of holes in a file that is read: a read of a hole does not reach the medium, so it is
+// faster than the medium.
 fn warn_of_holes(plan: &Plan<'_>, file: Option<&Path>) {
     let holes = file.and_then(crate::holes::told);
     let asks_none = plan.job.read_percent > 0 && !plan.flags.layout;
@@ -281,6 +285,7 @@ fn warn_of_holes(plan: &Plan<'_>, file: Option<&Path>) {
     }
 }
 
+// The error for a target that cannot be connected to.
 fn unreached(source: HostError, name: String, address: &str) -> BenchError {
     match Unserved::of(&source, &name, address) {
         Some(unserved) => unserved.into(),
@@ -288,6 +293,7 @@ fn unreached(source: HostError, name: String, address: &str) -> BenchError {
     }
 }
 
+// Connects to a namespace with a queue for each of `jobs`; retries for up to `patience`.
 fn connect(
     uri: &NvmeUri,
     host: &HostConfig,

@@ -1,7 +1,7 @@
-//! What requests cost in processor time, on this side and at a target of this machine.
+//! Processor time of requests: of this process, and of a target on this machine.
 //!
-//! Both are looked at twice, with the number of requests that have ended: when counting begins, and
-//! when all has ended. So figures for each request are right whatever the first look is late by.
+//! Both are sampled twice, with the number of requests that have ended: when counting begins, and
+//! when the load has ended. So a late first sample does not distort the time per request.
 
 use std::net::ToSocketAddrs;
 
@@ -14,28 +14,28 @@ use super::plan::Source;
 use client::Watch;
 use console::layout::count;
 
-/// See the module's description.
+/// Samples the processor time of loads that run together.
 pub(crate) struct Processors {
-    /// Begins the live line.
+    /// The text that begins the live line.
     what: String,
     target: Target,
     looks: Vec<Look>,
 }
 
-/// Who answers.
+/// The processes that serve the disks.
 enum Target {
     /// This process.
     Own,
-    /// Others of this machine.
+    /// Other processes of this machine.
     Processes(Vec<u32>),
-    /// Why it is not known.
+    /// Perhaps on this machine, but not known; why.
     Unknown(String),
-    /// The same of one that is on another machine.
+    /// On another machine; the text that says so.
     Elsewhere(String),
 }
 
 impl Target {
-    // Several targets are one.
+    // The target of two disks together.
     fn with(self, other: Self) -> Self {
         match (self, other) {
             (Self::Own, one) | (one, Self::Own) => one,
@@ -51,15 +51,16 @@ impl Target {
     }
 }
 
+/// Processor times at one moment.
 struct Look {
     at_ns: u64,
     ended: u64,
     own: Usage,
-    /// Of a target that can be looked at.
+    /// Of a target whose processes are known.
     target: Option<Usage>,
 }
 
-/// What a side used between two looks.
+/// What one side used between both samples, for so many requests.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Cost {
     usage: Usage,
@@ -67,7 +68,7 @@ struct Cost {
 }
 
 impl Processors {
-    /// Of loads that run together.
+    /// Finds the processes that serve these disks.
     pub(crate) fn of<'a>(sources: impl Iterator<Item = &'a Source>, what: String) -> Self {
         let mut target = Target::Own;
         for source in sources {
@@ -81,7 +82,7 @@ impl Processors {
         Self { what, target, looks: Vec::new() }
     }
 
-    /// The processes of this machine that answer; nothing where some may and are not known.
+    /// Other processes of this machine that serve the disks; `None` if there may be unknown ones.
     pub(crate) fn answering(&self) -> Option<&[u32]> {
         match &self.target {
             Target::Own | Target::Elsewhere(_) => Some(&[]),
@@ -90,6 +91,7 @@ impl Processors {
         }
     }
 
+    // Samples processor times.
     fn look(&self, ended: u64) -> Look {
         let target = match &self.target {
             Target::Processes(pids) => pids.iter().try_fold(Usage::default(), |sum, pid| {
@@ -100,6 +102,7 @@ impl Processors {
         Look { at_ns: monotonic_ns(), ended, own: usage::of_this_process(), target }
     }
 
+    // The cost here and at the target; `None` without two samples and a request between them.
     fn costs(&self) -> Option<(Cost, Option<Cost>)> {
         let [first, last] = &self.looks[..] else { return None };
         let requests = last.ended - first.ended;
@@ -109,7 +112,7 @@ impl Processors {
         (requests > 0).then(|| (cost(last.own.since(&first.own)), target))
     }
 
-    /// Nanoseconds for each request, here and at the target, where they are known.
+    /// Processor time per request in nanoseconds, here and at the target; `None` if unknown.
     pub(crate) fn each_ns(&self) -> [Option<f64>; 2] {
         let each = |cost: Cost| cost.usage.processor_ns() as f64 / cost.requests as f64;
         match self.costs() {
@@ -118,7 +121,7 @@ impl Processors {
         }
     }
 
-    /// A line for each side, with its name.
+    /// Lines of the summary: a name and a text for each side.
     pub(crate) fn lines(&self) -> Vec<(&'static str, String)> {
         let Some((own, target)) = self.costs() else { return Vec::new() };
         let mut lines = vec![("processors, here", own.text())];
@@ -137,7 +140,7 @@ impl Processors {
         lines
     }
 
-    /// For a record.
+    /// The processor times as JSON, for the record; null if there are none.
     pub(crate) fn record(&self) -> Value {
         let Some((own, target)) = self.costs() else { return Value::Null };
         let elapsed_ns = self.looks[1].at_ns - self.looks[0].at_ns;
@@ -173,7 +176,7 @@ impl Watch for Processors {
 
 const GONE: &str = "its process has ended meanwhile";
 
-// Who listens there, if that is here.
+// Finds the processes of this machine that listen at an address.
 fn find(address: &str) -> Target {
     let Ok(resolved) = address.to_socket_addrs() else {
         return Target::Unknown(format!("{address} has no address"));
@@ -196,12 +199,14 @@ fn find(address: &str) -> Target {
     why.map_or_else(elsewhere, Target::Unknown)
 }
 
+// Names and numbers of processes, for people.
 fn names(pids: &[u32]) -> String {
     let name = |pid: &u32| format!("{}, process {pid}", usage::name_of(*pid));
     pids.iter().map(name).collect::<Vec<_>>().join("; ")
 }
 
 impl Cost {
+    // `ns` per request, in microseconds.
     fn each_us(&self, ns: u64) -> f64 {
         ns as f64 / 1e3 / self.requests as f64
     }
@@ -210,6 +215,7 @@ impl Cost {
         self.requests as f64 * 1e9 / self.usage.processor_ns().max(1) as f64
     }
 
+    // The cost per request, for people.
     fn text(&self) -> String {
         let Self { usage, .. } = self;
         #[expect(
@@ -228,6 +234,7 @@ impl Cost {
         )
     }
 
+    // The cost as JSON.
     fn record(&self) -> Value {
         let Self { usage, requests } = self;
         json!({

@@ -1,4 +1,4 @@
-//! What is said of jobs: of each, or of those of a group together.
+//! Jobs as they are reported: each by itself, or those of a group together.
 
 use diskload::Tally;
 
@@ -6,13 +6,13 @@ use super::run::{Outcome, Phase};
 
 /// One job, or several that are reported as one.
 pub(crate) struct Reported<'a> {
-    /// The first has the name and the settings.
+    /// The jobs. The first one's name and settings are reported.
     pub(crate) members: Vec<&'a Outcome>,
     pub(crate) tally: Tally,
 }
 
 impl<'a> Reported<'a> {
-    /// Those of a phase, in order.
+    /// The jobs and groups of a phase, in order.
     pub(crate) fn of(phase: &'a Phase) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
         for outcome in &phase.outcomes {
@@ -40,14 +40,14 @@ impl<'a> Reported<'a> {
         self.members[0]
     }
 
-    /// Of all threads.
+    /// The time of all threads together, in nanoseconds.
     pub(crate) fn thread_ns(&self) -> f64 {
         let of = |one: &&Outcome| one.tally.elapsed.as_ns_f64() * f64::from(one.ready.config.jobs);
         self.members.iter().map(of).sum()
     }
 }
 
-/// Of all jobs of all phases, if there are any.
+/// The tally of all jobs of all phases; `None` if there are none.
 pub(crate) fn total<'a>(phases: impl IntoIterator<Item = &'a Phase>) -> Option<Tally> {
     let mut tallies = phases.into_iter().flat_map(|phase| &phase.outcomes).map(|one| &one.tally);
     let mut total = tallies.next()?.clone();

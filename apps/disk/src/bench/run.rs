@@ -1,5 +1,4 @@
-//! Jobs, phase by phase: those of a phase run together, and a phase begins when the one before has
-//! ended.
+//! Runs jobs phase by phase: jobs of a phase run together; a phase begins when the one before ends.
 
 use std::ops::Range;
 
@@ -11,7 +10,7 @@ use super::plan::{Devices, Plan, Source, pace};
 use super::processors::Processors;
 use client::Session;
 
-/// A load that can begin.
+/// A load whose disk is open.
 #[derive(Clone)]
 pub(crate) struct Ready {
     pub(crate) job: Job,
@@ -21,15 +20,15 @@ pub(crate) struct Ready {
     pub(crate) device: Device,
 }
 
-/// What came of a job.
+/// The result of a job.
 pub(crate) struct Outcome {
     pub(crate) ready: Ready,
     pub(crate) tally: Tally,
-    /// From 0; jobs are reported together if theirs is the same and they are to be.
+    /// The number of its group, from 0. Jobs of a group are reported together if `is_grouped`.
     pub(crate) group: usize,
 }
 
-/// What came of jobs that ran together.
+/// The results of jobs that ran together.
 pub(crate) struct Phase {
     pub(crate) outcomes: Vec<Outcome>,
     pub(crate) processors: Processors,
@@ -39,7 +38,7 @@ impl Ready {
     /// Opens the disk of a load.
     ///
     /// # Errors
-    /// When it cannot be reached, or the load does not fit.
+    /// When the disk cannot be opened or reached, or the load does not fit on it.
     pub(crate) fn open(plan: Plan<'_>, devices: &mut Devices) -> Result<Self, BenchError> {
         let device = devices.open(&plan)?;
         let config = plan.config(device.geometry(), device.request_bytes_max())?;
@@ -54,14 +53,14 @@ impl Ready {
         other
     }
 
-    /// The same load at so many requests a second.
+    /// The same load at `rate` requests per second.
     pub(crate) fn at(mut self, rate: f64) -> Self {
         self.job.rate = Some(rate);
         self.config.pace = pace(&self.job);
         self
     }
 
-    // Whether one verifies what the other writes.
+    // Whether this load writes where `other` verifies.
     fn disturbs(&self, other: &Self) -> bool {
         let [one, its] = [self.config.region, other.config.region];
         let overlaps = one[0] < its[0] + its[1] && its[0] < one[0] + one[1];
@@ -70,7 +69,7 @@ impl Ready {
     }
 }
 
-/// Which jobs run together, by their places: another begins where one waits for those above it.
+/// The phases, as ranges of jobs: a job that waits begins another phase.
 pub(crate) fn phases(jobs: &[Job]) -> Vec<Range<usize>> {
     let waits = |(index, job): (usize, &Job)| (index > 0 && job.waits).then_some(index);
     let starts = jobs.iter().enumerate().filter_map(waits);
@@ -79,7 +78,7 @@ pub(crate) fn phases(jobs: &[Job]) -> Vec<Range<usize>> {
     starts.iter().zip(ends).map(|(start, end)| *start..end).collect()
 }
 
-/// The group of each job.
+/// The group number of each job; `new_group` or a wait begins another group.
 fn groups(jobs: &[Ready]) -> Vec<usize> {
     let begins = |(index, ready): (usize, &Ready)| {
         usize::from(index > 0 && (ready.job.waits || ready.job.begins_group))
@@ -94,7 +93,8 @@ fn groups(jobs: &[Ready]) -> Vec<usize> {
         .collect()
 }
 
-/// The first job that would find wrong what another writes at the same time, and that other.
+/// The first job whose checks would fail because another writes to its region at the same time, as
+/// its index, and the name of the other.
 pub(crate) fn disturbed(jobs: &[Ready]) -> Option<(usize, &str)> {
     let pairs = (0..jobs.len()).flat_map(|one| (0..jobs.len()).map(move |other| (one, other)));
     let mut pairs = pairs.filter(|(one, other)| one != other);
@@ -102,7 +102,7 @@ pub(crate) fn disturbed(jobs: &[Ready]) -> Option<(usize, &str)> {
     found.map(|(one, other)| (one, jobs[other].job.name.as_str()))
 }
 
-/// Runs all phases; those that have run if it is interrupted.
+/// Runs all phases. After an interrupt it returns those that have run.
 ///
 /// # Errors
 /// When a load cannot begin.
@@ -127,7 +127,7 @@ pub(crate) fn run(
     Ok(done)
 }
 
-/// Runs a phase, which the live line begins with.
+/// Runs a phase; `what` begins the live line.
 ///
 /// # Errors
 /// When a load cannot begin.

@@ -1,4 +1,4 @@
-//! What loads on disks came to, on one screen.
+//! The summary of `afar bench` for people.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use console::layout::count;
 
 const NAME: usize = 19;
 
-/// What is missing from every request having succeeded and every checked byte being right.
+/// A sentence on requests that failed and reads with wrong bytes; `None` if there are none.
 pub(crate) fn shortfall(phases: &[Phase]) -> Option<String> {
     let total = total(phases).filter(|total| total.count() + total.failure_count() > 0);
     let Some(total) = total else { return Some("no request was answered".to_owned()) };
@@ -28,7 +28,7 @@ pub(crate) fn shortfall(phases: &[Phase]) -> Option<String> {
     }
 }
 
-/// The whole summary.
+/// The summary of all jobs.
 pub(crate) fn text(jobs: &[Job], phases: &[Phase], interrupted: bool) -> String {
     let mut out = String::new();
     for phase in phases {
@@ -55,10 +55,12 @@ pub(crate) fn text(jobs: &[Job], phases: &[Phase], interrupted: bool) -> String 
     out
 }
 
+// A line of the summary: name and text in columns.
 fn row(name: &str, text: impl AsRef<str>) -> String {
     format!("{name:<NAME$}{}\n", text.as_ref())
 }
 
+// The summary of one job or group. `costs` are the lines on processor time.
 fn one(reported: &Reported<'_>, is_named: bool, costs: &[(&str, String)]) -> String {
     let tally = &reported.tally;
     let mut out = format!("\nafar: {}\n\n", title(reported, is_named));
@@ -113,6 +115,7 @@ fn one(reported: &Reported<'_>, is_named: bool, costs: &[(&str, String)]) -> Str
     out + &latencies(tally)
 }
 
+// The disk and the load, in a line; the job's name too if `is_named`.
 fn title(reported: &Reported<'_>, is_named: bool) -> String {
     let first = &reported.first().ready;
     let names: Vec<&str> = reported.members.iter().map(|one| one.ready.job.name.as_str()).collect();
@@ -123,7 +126,7 @@ fn title(reported: &Reported<'_>, is_named: bool) -> String {
     }
 }
 
-/// What a job is, in a line.
+/// Describes a job in a line.
 pub(crate) fn how(job: &Job) -> String {
     let rw = job.rw.name();
     let mix = match job.read_percent {
@@ -140,6 +143,7 @@ pub(crate) fn how(job: &Job) -> String {
     format!("{rw}{mix} of {bytes}{skew}, {pace}, depth {}{threads}", job.depth)
 }
 
+// The table of latencies, in microseconds.
 fn latencies(tally: &Tally) -> String {
     let mut out = format!("\n{:<NAME$}", "latency, µs");
     for head in ["count", "p50", "p95", "p99", "p99.9", "max"] {
@@ -158,7 +162,7 @@ fn latencies(tally: &Tally) -> String {
     for (name, one) in requests.chain([("flush", &tally.flushes)]) {
         if one.latency.count() > 0 {
             out += &of(name, &one.latency);
-            // Nothing is submitted to a device that answers at once.
+            // A device that answers at once has no time of submission.
             if one.submission.max() > Duration::ZERO {
                 out += &of("  submission", &one.submission);
                 out += &of("  completion", &one.completion);
@@ -168,6 +172,7 @@ fn latencies(tally: &Tally) -> String {
     out
 }
 
+// A rate, rounded to a whole number.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive rate")]
 fn whole(rate: f64) -> String {
     count(rate.round() as u64)

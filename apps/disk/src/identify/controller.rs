@@ -1,5 +1,5 @@
-//! `afar identify` over NVMe/TCP: what a controller and its namespaces say of themselves, under
-//! the names of nvme(1).
+//! `afar identify` over NVMe/TCP: identify data of a controller and its namespaces, with the names
+//! of nvme(1).
 
 use std::fmt::Write;
 
@@ -15,7 +15,7 @@ use super::error::IdentifyError;
 /// Names of bits, the lowest first; those without a name are left out.
 type Bits = [(u32, &'static str)];
 
-/// CMIC, OAES and ONCS (Base 5.1.13.2.1); DLFEAT has its own rules.
+/// Bits of CMIC, OAES and ONCS (Base 5.1.13.2.1).
 const SHARING: &Bits = &[(0, "several ports"), (1, "several controllers"), (3, "access states")];
 const EVENTS: &Bits = &[(8, "namespaces"), (11, "access states"), (31, "discovery")];
 const COMMANDS: &Bits = &[
@@ -29,10 +29,10 @@ const COMMANDS: &Bits = &[
     (8, "copy"),
 ];
 
-/// Asks a controller; the answer as a table, and as JSON.
+/// Identifies a controller and its namespaces; returns a table, and JSON.
 ///
 /// # Errors
-/// When the words name nothing, or nobody answers.
+/// When the URI or the host's name is invalid, or the controller cannot be reached.
 pub(super) fn identify(uri: &str, host: &str) -> Result<[String; 2], IdentifyError> {
     let parsed: NvmeUri = uri.parse()?;
     let host = host_name(host)?;
@@ -45,16 +45,19 @@ pub(super) fn identify(uri: &str, host: &str) -> Result<[String; 2], IdentifyErr
     Ok([to_table(&found), format!("{:#}\n", to_json(&found))])
 }
 
+// The number, and the names of its bits that are set.
 fn names(bits: u32, of: &Bits) -> String {
     let set = of.iter().filter(|(bit, _)| bits >> bit & 1 != 0).map(|(_, name)| *name);
     let set: Vec<_> = set.collect();
     if set.is_empty() { format!("{bits:#x}") } else { format!("{bits:#x}: {}", set.join(", ")) }
 }
 
+// MAJOR.MINOR.TERTIARY of VER.
 fn version(of: u32) -> String {
     format!("{}.{}.{}", of >> 16, of >> 8 & 0xff, of & 0xff)
 }
 
+// Most bytes of a command (MDTS, in pages of 4 KiB); `None` if there is no limit.
 fn transfer_bytes(found: &FoundController) -> Option<Bytes> {
     let pages = (found.transfer_shift > 0).then_some(u32::from(found.transfer_shift))?;
     4096_u64.checked_shl(pages).map(Bytes::new)
@@ -72,7 +75,7 @@ fn uuid(bytes: &[u8; 16]) -> String {
     [&text[..8], &text[8..12], &text[12..16], &text[16..20], &text[20..]].join("-")
 }
 
-// What there is of a number that is unlike any other's.
+// The text of an identifier; `None` if it is all zeros, which means there is none.
 fn known<const N: usize>(id: &[u8; N], text: impl Fn(&[u8; N]) -> String) -> Option<String> {
     (*id != [0; N]).then(|| text(id))
 }
@@ -129,6 +132,7 @@ fn to_table(found: &Identified) -> String {
     text
 }
 
+// The table's rows of a namespace.
 fn rows(namespace: &IdentifiedNamespace) -> Vec<(&'static str, String)> {
     let of = &namespace.found;
     let bytes = |blocks: u64| {
@@ -164,6 +168,7 @@ fn rows(namespace: &IdentifiedNamespace) -> Vec<(&'static str, String)> {
     rows
 }
 
+// The identify data as JSON, with nvme-cli's names.
 fn to_json(found: &Identified) -> Value {
     let of = &found.controller;
     let namespaces = found.namespaces.iter().map(|IdentifiedNamespace { id, found, state }| {

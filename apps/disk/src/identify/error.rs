@@ -1,10 +1,10 @@
-//! Why nothing could be asked.
+//! Errors of `afar identify`.
 
 use client::{HostNameError, InitiatorError, Unserved};
 use console::{Class, Classed};
 use host::{HostError, NvmeUriError};
 
-/// Why nothing could be asked.
+/// Why a controller or logical unit cannot be identified.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum IdentifyError {
     #[error(transparent)]

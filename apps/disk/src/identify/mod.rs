@@ -1,4 +1,4 @@
-//! `afar identify`: what a controller or a logical unit says of itself.
+//! `afar identify`: shows the identify data of a controller or of logical units.
 
 mod controller;
 mod error;
@@ -15,7 +15,7 @@ use flags::IdentifyFlags;
 /// Runs `afar identify`.
 ///
 /// # Errors
-/// When the URI names nothing, or nobody answers.
+/// When the URI is invalid, or the target cannot be reached.
 pub fn identify(flags: &IdentifyFlags) -> Result<ExitCode, Failure> {
     let uri = flags.target.as_str();
     let json = Output::wanted(flags.json.as_deref())?;

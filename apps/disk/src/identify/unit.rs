@@ -1,4 +1,4 @@
-//! `afar identify` over iSCSI: what logical units say of themselves, under SCSI's names.
+//! `afar identify` over iSCSI: inquiry data, capacity and limits of logical units.
 
 use std::fmt::Write;
 
@@ -12,10 +12,10 @@ use super::error::IdentifyError;
 use client::InitiatorFlags;
 use client::{InitiatorError, Unserved, initiator};
 
-/// Asks a target; the answer as a table, and as JSON.
+/// Identifies the logical units that a URI names; returns a table, and JSON.
 ///
 /// # Errors
-/// When the words name nothing, or nobody answers.
+/// When the URI or a flag is invalid, or the target cannot be reached.
 pub(super) fn identify_unit(
     uri: &str,
     flags: &InitiatorFlags,
@@ -32,7 +32,7 @@ pub(super) fn identify_unit(
     Ok([to_table(&parsed.target, &found), record])
 }
 
-// What a limit of 0 blocks is.
+// A limit in blocks and bytes; 0 means that none is reported.
 fn limit(blocks: u64, block_bytes: u32) -> String {
     match blocks {
         0 => "not said".to_owned(),
@@ -58,6 +58,7 @@ fn to_table(target: &str, found: &[IdentifiedUnit]) -> String {
     text
 }
 
+// The table's rows of a logical unit.
 fn rows(unit: &IdentifiedUnit) -> Vec<(&'static str, String)> {
     let IdentifiedUnit { inquiry, capacity, limits, provisioning, ids, .. } = unit;
     let block = capacity.block_bytes;

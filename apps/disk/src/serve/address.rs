@@ -1,4 +1,4 @@
-//! Where a target listens, and where one is reached.
+//! Parses addresses that a target listens at, or is reached at.
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, ToSocketAddrs as _};
@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use sys::stream::has_wrong_port;
 
-/// A text that is no place to listen.
+/// A text that is no address to listen at.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "\"{0}\" is no place to listen, or no host has that name; write ADDRESS:PORT, e.g. \
@@ -14,25 +14,25 @@ use sys::stream::has_wrong_port;
 )]
 pub(crate) struct AddressError(String);
 
-/// A place whose port is none.
+/// An address whose port is no number from 1 to 65535.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("\"{0}\": a port is a whole number from 1 to 65535; write HOST or HOST:PORT")]
 pub(crate) struct PortError(String);
 
-/// Reads where to listen: `ADDRESS:PORT` or `HOST:PORT`, or a port on every address.
+/// Parses an address to listen at: `ADDRESS:PORT` or `HOST:PORT`, or a port for every address.
 pub(crate) fn socket_address(text: &str) -> Result<SocketAddr, AddressError> {
     let port = text.parse().map(|port: u16| SocketAddr::from(([0, 0, 0, 0], port)));
     if let Ok(address) = text.parse().or(port) {
         return Ok(address);
     }
-    // The name of a host. What it means stays, for nobody listens elsewhere later, and a sandbox
-    // may keep this process from asking again.
+    // The name of a host. Its address is looked up once: listening addresses cannot change later,
+    // and a sandbox may forbid to look it up again.
     static KNOWN: Mutex<BTreeMap<String, SocketAddr>> = Mutex::new(BTreeMap::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(address) = known.get(text) {
         return Ok(*address);
     }
-    // Of its addresses the first that IPv4 has is taken.
+    // The first IPv4 address is taken, or else the first address.
     let found: Vec<SocketAddr> = text.to_socket_addrs().map(Iterator::collect).unwrap_or_default();
     let first = found.iter().find(|one| one.is_ipv4()).or_else(|| found.first()).copied();
     let address = first.ok_or_else(|| AddressError(text.to_owned()))?;
@@ -43,7 +43,7 @@ pub(crate) fn socket_address(text: &str) -> Result<SocketAddr, AddressError> {
 /// Adds a port to a name or address that has none.
 ///
 /// # Errors
-/// When it has one that nobody listens on.
+/// When it has a port that is no number from 1 to 65535.
 pub(crate) fn with_port(text: &str, port: u16) -> Result<String, PortError> {
     let is_bare_v6 = text.parse::<std::net::Ipv6Addr>().is_ok();
     let has_port = match text.rsplit_once(':') {

@@ -1,9 +1,9 @@
-//! The disks of a running target: opened from a plan, and made to be as another plan says.
+//! The disks of a running target: opens those of a plan, and later changes them to another plan.
 //!
 //! Invariants:
-//! - A plan that cannot be followed changes nothing: everything new is opened before the first
-//!   change is made.
-//! - A namespace whose device is still called the same is the same, with its counters.
+//! - A plan whose disks cannot all be opened changes nothing: everything new is opened before the
+//!   first change.
+//! - A namespace whose URI and identifiers are unchanged is kept, with its counters.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -20,33 +20,34 @@ use super::ServeError;
 use super::file::STATES;
 use super::plan::{Fixed, NamespacePlan, Plan, SubsystemPlan};
 
-/// See the module's description.
+/// The subsystems that a target serves, and their plan.
 pub(crate) struct Disks {
     plan: Plan,
     served: Vec<Served>,
 }
 
-/// A subsystem that is served, and what its namespaces were opened as.
+/// A subsystem that is served, and the plans its namespaces were opened from.
 struct Served {
     subsystem: Arc<Subsystem>,
     plans: BTreeMap<u32, NamespacePlan>,
 }
 
-/// What a subsystem is to be.
+/// A subsystem as it will be: opened, but not yet served.
 struct Next {
     served: Served,
     is_new: bool,
-    /// Its namespaces, if others than it has.
+    /// Its new list of namespaces; `None` if unchanged.
     namespaces: Option<Vec<Arc<Namespace>>>,
-    /// Identifiers of those that are others, and what is to be said of them.
+    /// Identifiers of namespaces that are new, replaced or gone, and lines that report them.
     changed: Vec<u32>,
     lines: Vec<String>,
 }
 
-/// What is to be said, line by line.
+/// Lines to print.
 type Lines = Vec<String>;
 
-/// Opens what a plan names; also, what is to be said of that.
+/// Opens the subsystems of a plan; returns lines to print, too. `is_new` gives every file and
+/// device another identity than it has.
 ///
 /// # Errors
 /// When a device cannot be opened.
@@ -57,6 +58,7 @@ pub(crate) fn open(plan: &Plan, is_new: bool) -> Result<(Vec<Subsystem>, Lines),
     Ok((subsystems, lines))
 }
 
+// Opens a subsystem with its namespaces; appends lines to print.
 fn open_subsystem(
     plan: &SubsystemPlan,
     fixed: &Fixed,
@@ -71,6 +73,7 @@ fn open_subsystem(
     Ok(subsystem)
 }
 
+// Opens a namespace with its identity and stored reservations; appends lines to print.
 fn open_namespace(
     nqn: &Nqn,
     plan: &NamespacePlan,
@@ -83,7 +86,7 @@ fn open_namespace(
     let name = || format!("{} ({})", nqn.as_str(), plan.text);
     let backend = opened.map_err(|source| ServeError::Open { name: name(), source })?;
     let identity = match plan.uri.file() {
-        // It was said which disk it is.
+        // Both identifiers are in the plan.
         _ if plan.nguid.is_some() && plan.uuid.is_some() => Identity::drawn(),
         Some(file) => {
             let known = Identity::of_medium(file, state, is_new);
@@ -98,7 +101,7 @@ fn open_namespace(
             }
             known.identity
         }
-        // What is in memory is another after every start.
+        // Memory is another disk after every start.
         None => Identity::drawn(),
     };
     let mut namespace = Namespace::new(plan.id, backend, identity);
@@ -111,8 +114,8 @@ fn open_namespace(
     Ok(namespace)
 }
 
-// Where its reservations are kept: in the directory for that, or beside its file. Without one,
-// those of a device under /dev are not, nor of what is gone with the process anyway.
+// The file that stores a namespace's reservations: in the state directory, or else beside the file
+// that is served. `None` if they are not stored: for devices without a state directory, and memory.
 fn state_file(
     namespace: &Namespace,
     file: Option<&Path>,
@@ -128,11 +131,12 @@ fn state_file(
     Some(beside.into())
 }
 
+// The plans of a subsystem's namespaces, by identifier.
 fn plans(plan: &SubsystemPlan) -> BTreeMap<u32, NamespacePlan> {
     plan.namespaces.iter().map(|one| (one.id, one.clone())).collect()
 }
 
-/// How a namespace is called where people read it.
+/// The name of a namespace in messages.
 pub(crate) fn title(nqn: &Nqn, id: u32) -> String {
     match id {
         1 => nqn.as_str().to_owned(),
@@ -141,7 +145,7 @@ pub(crate) fn title(nqn: &Nqn, id: u32) -> String {
 }
 
 impl Disks {
-    /// What a target serves that was started with what [`open`] has made of a plan.
+    /// The disks of a target that was started with the subsystems [`open`] returned for `plan`.
     pub(crate) fn new(plan: Plan, target: &Target) -> Self {
         let subsystems = target.subsystems();
         let served = plan.subsystems.iter().zip(subsystems.iter()).map(|(plan, subsystem)| {
@@ -151,15 +155,16 @@ impl Disks {
         Self { plan, served }
     }
 
-    /// What is served.
+    /// The plan that is served.
     pub(crate) const fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Looks at the sizes of what is served, and serves another plan; what has changed, by line.
+    /// Changes the target to another plan, and reads the sizes of its disks again. Returns a line
+    /// for each change.
     ///
     /// # Errors
-    /// When a device cannot be opened. Nothing has changed then.
+    /// When a device cannot be opened. Then nothing has changed.
     pub(crate) fn follow(
         &mut self,
         plan: Plan,
@@ -202,12 +207,13 @@ impl Disks {
             target.serve(served.iter().map(|one| Arc::clone(&one.subsystem)).collect());
         }
         self.served = served;
-        // What cannot change has not.
+        // The fixed part stays, whatever the new plan says.
         self.plan = Plan { fixed: self.plan.fixed.clone(), ..plan };
         Ok(lines)
     }
 
-    // Makes addresses that have stayed reach namespaces as a plan says.
+    // Sets the access states (ANA, ALUA) of addresses that both plans have; returns a line for each
+    // change.
     fn reach(&self, plan: &Plan, target: &Target) -> Vec<String> {
         let (own, next) = (&self.plan.fixed, &plan.fixed);
         let nvme = reached([&own.nvme, &next.nvme], &plan.ana, |at, state| target.reach(at, state));
@@ -217,7 +223,7 @@ impl Disks {
         [nvme, iscsi].concat()
     }
 
-    // Opens what a subsystem does not have yet.
+    // Opens the namespaces of a subsystem that are new or have changed.
     fn next(&self, plan: &SubsystemPlan) -> Result<Next, ServeError> {
         let nqn = &plan.nqn;
         let plans = plans(plan);
@@ -254,7 +260,8 @@ impl Disks {
     }
 }
 
-// Addresses in the order of a target's, and in that of their states; what has changed.
+// Sets the state of each address of `own` that is also in `next`, whose order `states` has; returns
+// a line for each change.
 fn reached(
     [own, next]: [&[SocketAddr]; 2],
     states: &[AnaState],
@@ -273,7 +280,7 @@ fn reached(
 }
 
 impl Next {
-    // Puts it into effect; also what has another size.
+    // Reads sizes again, replaces namespaces and notifies hosts; returns a line for each new size.
     fn change(&mut self, target: &Target) -> Vec<String> {
         let subsystem = &self.served.subsystem;
         let mut lines = Vec::new();

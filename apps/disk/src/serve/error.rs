@@ -1,4 +1,4 @@
-//! Why nothing is served.
+//! Errors of `afar serve`.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -8,7 +8,7 @@ use backend::{OpenError, UriError};
 use console::{Class, Classed};
 use target::{IdentityError, ReservedError};
 
-/// What cannot be served.
+/// Why a target cannot start, or cannot follow another plan.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ServeError {
     #[error("{0}: write NAME=URI, e.g. disk=file:/data/disk.img, or a file that ends in .toml")]
@@ -54,7 +54,7 @@ pub(crate) enum ServeError {
 }
 
 impl ServeError {
-    // Whether a file may not be used.
+    // Whether the error is a permission denied for a file.
     pub(super) fn is_denied(&self) -> bool {
         let source = match self {
             Self::Open { source: OpenError::System(error), .. } => &error.source,
@@ -86,7 +86,7 @@ impl Classed for ServeError {
     }
 }
 
-// What to do about an address that cannot be listened at.
+// What to do when listening at an address fails.
 fn remedy(error: &sys::Error, addresses: &str) -> String {
     match error.source.kind() {
         ErrorKind::AddrInUse => format!("is another target at {addresses}? ss -ltnp names it"),
@@ -100,7 +100,7 @@ fn remedy(error: &sys::Error, addresses: &str) -> String {
     }
 }
 
-/// Why a file says nothing that can be served.
+/// Why a configuration file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FileError {
     #[error("{}: {source}; give a file that can be read", path.display())]

@@ -1,4 +1,4 @@
-//! Families of metrics, as a collector writes them.
+//! Writes families of metrics.
 
 use std::fmt;
 
@@ -10,10 +10,10 @@ use prometheus_client::metrics::MetricType;
 pub(super) const COUNTER: MetricType = MetricType::Counter;
 pub(super) const GAUGE: MetricType = MetricType::Gauge;
 
-/// Name, kind and meaning of a family.
+/// Name, type and help text of a family.
 pub(super) type About = (&'static str, MetricType, &'static str);
 
-/// Writes a family and its samples.
+/// Writes a family of metrics: its description and a sample for each set of labels.
 pub(super) fn family<L: EncodeLabelSet, V: EncodeCounterValue + EncodeGaugeValue>(
     encoder: &mut DescriptorEncoder<'_>,
     (name, kind, help): About,

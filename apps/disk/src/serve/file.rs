@@ -1,4 +1,4 @@
-//! A file that says what is to be served: TOML into a plan.
+//! Reads a configuration file: TOML into a plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -46,7 +46,7 @@ struct Document {
     subsystem: Vec<SubsystemTable>,
 }
 
-/// An address, and how namespaces are reached from there if not as well as anywhere.
+/// An address, optionally with its access state (ANA); optimized by default.
 #[derive(Debug, Deserialize)]
 #[serde(
     untagged,
@@ -73,12 +73,12 @@ struct SubsystemTable {
     iqn: Option<String>,
     allow: Option<Vec<String>>,
     chap: Option<ChapEntry>,
-    /// Whether hosts reach it over NVMe/TCP, where nothing can be proved.
+    /// Whether NVMe/TCP hosts, which are not authenticated, may connect.
     nvme: Option<bool>,
     namespaces: Vec<NamespaceTable>,
 }
 
-/// What is proved: the same by all initiators, or something else by each.
+/// CHAP credentials: the same for all initiators, or others for each.
 #[derive(Debug, Deserialize)]
 #[serde(
     untagged,
@@ -100,7 +100,7 @@ struct InitiatorChapTable {
     target_secret: Option<String>,
 }
 
-/// What both ends of iSCSI prove to one another.
+/// CHAP credentials of an initiator, and of the target if it proves itself, too.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ChapTable {
@@ -121,7 +121,7 @@ struct NamespaceTable {
 
 const LOOPBACK: &str = "127.0.0.1:4420";
 
-/// How namespaces are reached, in words of nvme-cli.
+/// Access states (ANA), with nvme-cli's names.
 pub(crate) const STATES: [(&str, AnaState); 5] = [
     ("optimized", AnaState::Optimized),
     ("non-optimized", AnaState::NonOptimized),
@@ -130,14 +130,15 @@ pub(crate) const STATES: [(&str, AnaState); 5] = [
     ("change", AnaState::Change),
 ];
 
+// The default of `busy_poll`.
 fn none() -> String {
     "20us".to_owned()
 }
 
-/// Reads and checks a file.
+/// Reads and checks a configuration file.
 ///
 /// # Errors
-/// The first thing in it that cannot be, with its line where it has one.
+/// The first error in the file, with its line if it is one of TOML.
 pub(crate) fn read(path: &Path) -> Result<Plan, FileError> {
     let text = std::fs::read_to_string(path)
         .map_err(|source| FileError::Unreadable { path: path.to_owned(), source })?;
@@ -145,6 +146,7 @@ pub(crate) fn read(path: &Path) -> Result<Plan, FileError> {
     parse(&text).map_err(|what| FileError::Value { path: path.to_owned(), what })
 }
 
+// Parses and checks the text of a configuration file.
 fn parse(text: &str) -> Result<Plan, String> {
     let document: Document = toml_text::parse(text)
         .map_err(|toml_text::Wrong { line, message }| format!("line {line}: {message}"))?;
@@ -202,7 +204,7 @@ fn parse(text: &str) -> Result<Plan, String> {
     Ok(plan)
 }
 
-// Hosts take two namespaces with one identifier for one disk, wherever they are.
+// Refuses an identifier that two namespaces have: hosts would take them for one disk.
 fn have_identities_of_their_own(subsystems: &[SubsystemPlan]) -> Result<(), String> {
     let mut known = BTreeSet::new();
     for (subsystem, one) in subsystems.iter().flat_map(|s| s.namespaces.iter().map(move |n| (s, n)))
@@ -222,7 +224,7 @@ fn have_identities_of_their_own(subsystems: &[SubsystemPlan]) -> Result<(), Stri
 
 type Proofs = (Option<Chap>, BTreeMap<String, Chap>);
 
-// What all initiators prove, and what some do.
+// CHAP credentials of all initiators, and of single ones by name.
 fn proofs(entry: Option<&ChapEntry>) -> Result<Proofs, String> {
     let each = match entry {
         None => return Ok((None, BTreeMap::new())),
@@ -248,7 +250,7 @@ fn proofs(entry: Option<&ChapEntry>) -> Result<Proofs, String> {
     Ok((None, proofs))
 }
 
-// RFC 7143 9.2.1: a secret has 96 bits at least, and the two ends' differ.
+// Checks CHAP credentials: secrets of at least 96 bits, different at both ends (RFC 7143 9.2.1).
 fn chap(table: &ChapTable) -> Result<Chap, String> {
     let credentials = |user: &str, secret: &str| {
         if user.is_empty() || !(12..=255).contains(&secret.len()) {
@@ -266,6 +268,7 @@ fn chap(table: &ChapTable) -> Result<Chap, String> {
     Ok(Chap { initiator, target })
 }
 
+// Addresses to listen at, and the access state of each. `name` is the key in the file.
 fn portals(
     name: &str,
     entries: &[PortalEntry],
@@ -274,6 +277,7 @@ fn portals(
     Ok(portals.into_iter().unzip())
 }
 
+// Parses an address to listen at, and its access state.
 fn portal(name: &str, entry: &PortalEntry) -> Result<(SocketAddr, AnaState), String> {
     let (address, ana) = match entry {
         PortalEntry::Address(address) => (address, AnaState::Optimized),
@@ -287,7 +291,7 @@ fn portal(name: &str, entry: &PortalEntry) -> Result<(SocketAddr, AnaState), Str
     Ok((address, ana))
 }
 
-// 128 bits, with hyphens anywhere between them.
+// Parses an NGUID or UUID: 32 hexadecimal digits, not all 0; hyphens are ignored.
 fn identifier(text: &str) -> Option<[u8; 16]> {
     let digits: String = text.chars().filter(|c| *c != '-').collect();
     let is_hex = digits.len() == 32 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -295,12 +299,13 @@ fn identifier(text: &str) -> Option<[u8; 16]> {
     Some(number.to_be_bytes())
 }
 
+// Checks the table of a subsystem.
 fn subsystem(table: &SubsystemTable) -> Result<SubsystemPlan, String> {
     let nqn = match (&table.name, &table.nqn) {
         (Some(name), None) => nqn(name).ok_or(
             "a name has letters, digits, '.', '_' and '-', or is an NQN of 223 bytes; take another",
         )?,
-        // As it is, whatever it begins with.
+        // Any NQN, with or without "nqn." in front.
         (None, Some(nqn)) => Nqn::new(nqn)
             .filter(|nqn| nqn.as_str() != Nqn::DISCOVERY)
             .ok_or("an NQN has 1 to 223 bytes and is not that of discovery; take another")?,
@@ -321,7 +326,7 @@ fn subsystem(table: &SubsystemTable) -> Result<SubsystemPlan, String> {
     }
     let proofs = proofs(table.chap.as_ref()).map_err(|what| format!("chap: {what}"))?;
     let iscsi = IscsiAccess { name, initiators, chap: proofs.0, chap_of: proofs.1 };
-    // What must be proved over iSCSI is not to be had for nothing over NVMe/TCP.
+    // A subsystem with CHAP over iSCSI is closed to NVMe/TCP, which has no authentication here.
     let proves_nothing = iscsi.chap.is_none() && iscsi.chap_of.is_empty();
     let allow = match table.nvme.unwrap_or(proves_nothing) {
         true => allow,

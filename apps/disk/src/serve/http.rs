@@ -1,10 +1,10 @@
-//! Answers GET of one text over HTTP/1.1: hyper, on one thread that is nicer than those with data.
+//! Serves one text over HTTP/1.1 with hyper, on one thread of lower priority than the shards.
 //!
 //! Invariants:
-//! - A connection is over within [`PATIENCE`], however slowly it speaks and hears.
-//! - There are [`CONNECTIONS`] at most: the oldest ends for another.
-//! - No more than [`HEAD_BYTES`] of a request's head are kept, and none of its body.
-//! - The text is made once in [`FRESH`] at most, however many ask.
+//! - A connection ends within [`PATIENCE`], however slow its peer is.
+//! - There are at most [`CONNECTIONS`]: the oldest is closed for another.
+//! - At most [`HEAD_BYTES`] of a request's head are buffered, and none of its body.
+//! - The text is made at most once in [`FRESH`], however many requests there are.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -28,33 +28,33 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::{AbortHandle, LocalSet, spawn_local};
 use tokio::time::{sleep, timeout};
 
-/// For everything about a connection.
+/// The longest life of a connection.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Connections at a time.
+/// Most connections at a time.
 const CONNECTIONS: usize = 64;
-/// A request's first line and headers: the least that hyper takes.
+/// Most bytes of a request's first line and headers: the smallest limit that hyper allows.
 const HEAD_BYTES: usize = 8 << 10;
-/// How old a text may be.
+/// How long a text is served again.
 const FRESH: Duration = Duration::from_millis(50);
-/// Before the next try, when the system has no room for a connection.
+/// Pause before the next accept(2) when one failed.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Where the text is.
+/// The path of the text.
 const PATH: &str = "/metrics";
-/// What texts are.
+/// Content-Type of the text.
 const KIND: HeaderValue = HeaderValue::from_static(prometheus_text::CONTENT_TYPE);
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD");
 
-/// What there is to read, and since when.
+/// The text that is served, and when it was made.
 struct Page {
     text: Box<dyn Fn() -> String>,
     last: RefCell<Option<(Instant, Bytes)>>,
     patience: Duration,
 }
 
-/// Begins to answer with what `text` says at the time.
+/// Starts to serve what `text` returns.
 ///
 /// # Errors
-/// When the system has no thread for it, or no more files.
+/// When the thread cannot be started, or descriptors run out.
 pub(crate) fn start(
     listener: net::TcpListener,
     text: impl Fn() -> String + Send + 'static,
@@ -62,6 +62,7 @@ pub(crate) fn start(
     start_with(PATIENCE, listener, text)
 }
 
+// As `start`, where a connection lives for `patience` at most.
 fn start_with(
     patience: Duration,
     listener: net::TcpListener,
@@ -80,11 +81,12 @@ fn start_with(
         let page = Rc::new(Page { text: Box::new(text), last: RefCell::default(), patience });
         serve(&runtime, &listener, &page);
     })?;
-    // What a thread may do can be restricted from here on.
+    // The thread has set its priority: system calls may be forbidden from here on.
     let _gone = is_nice.recv();
     Ok(())
 }
 
+// Accepts connections for ever.
 fn serve(runtime: &Runtime, listener: &TcpListener, page: &Rc<Page>) {
     let accept = async {
         let mut open: VecDeque<AbortHandle> = VecDeque::new();
@@ -103,10 +105,10 @@ fn serve(runtime: &Runtime, listener: &TcpListener, page: &Rc<Page>) {
     LocalSet::new().block_on(runtime, accept)
 }
 
-// Who hangs up or is too slow gets nothing; that is theirs to notice.
+// Serves one connection. Errors of the peer are ignored.
 async fn converse(stream: TcpStream, page: Rc<Page>) {
     let patience = page.patience;
-    // For further requests: none is cut off that began by then.
+    // No request is taken after this time, so that each has as long again to be answered.
     let kept = patience / 2;
     let service = service_fn(move |request| {
         let answer = page.answer(&request);
@@ -126,6 +128,7 @@ async fn converse(stream: TcpStream, page: Rc<Page>) {
 }
 
 impl Page {
+    // The answer to a request: the text, or an error.
     fn answer<B>(&self, request: &Request<B>) -> Response<Full<Bytes>> {
         let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
         let (status, body) = match (request.uri().path(), is_read) {
@@ -144,6 +147,7 @@ impl Page {
         answer
     }
 
+    // The text; made again if the last is too old.
     fn at(&self, now: Instant) -> Bytes {
         let mut last = self.last.borrow_mut();
         let fresh = last.as_ref().filter(|(made, _)| now.duration_since(*made) < FRESH);

@@ -1,4 +1,4 @@
-//! What is told of memory that is leased to hosts.
+//! Metrics of leased memory.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use target::{Namespace, Observer, ViewsSeen};
 
 use super::families::{About, COUNTER, GAUGE, family};
 
-/// A namespace that is leased.
+/// A leased namespace and its views.
 struct Row {
     subsystem: String,
     id: u32,
@@ -21,6 +21,7 @@ impl Row {
     }
 }
 
+// All leased namespaces.
 fn rows(observer: &Observer) -> Vec<Row> {
     let mut rows = Vec::new();
     for subsystem in &*observer.subsystems() {
@@ -33,7 +34,7 @@ fn rows(observer: &Observer) -> Vec<Row> {
     rows
 }
 
-/// Writes the families; none where nothing is leased.
+/// Writes the families of leased namespaces; none if there are no such namespaces.
 pub(super) fn encode(encoder: &mut DescriptorEncoder<'_>, observer: &Observer) -> fmt::Result {
     let rows = rows(observer);
     if rows.is_empty() {

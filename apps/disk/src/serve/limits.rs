@@ -1,4 +1,4 @@
-//! Limits of a target by name: what `--limit` and the table `limits` of a file may say.
+//! Parses limits of a target by name: `--limit`, and the table `limits` of a configuration file.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -16,21 +16,21 @@ pub(crate) enum Value {
     Text(String),
 }
 
-/// The names, for who has given another.
+/// The names of limits, for the error about an unknown one.
 const NAMES: &str = "memory, share, stall, handshake, handshakes, wrong-secret, controllers, \
                      host-controllers and connections";
-/// A shard has to have some, and cannot have more than a machine has.
+/// Least and most memory of a shard.
 const MEMORY: [Bytes; 2] = [Bytes::from_mib(1), Bytes::from_mib(1 << 20)];
-/// A command of the smallest block, and the largest that is granted to anybody.
+/// Least and most share of an association; the least is a command of one block.
 const SHARE: [Bytes; 2] = [Bytes::from_kib(4), Bytes::from_mib(1 << 10)];
 const TIME: [Duration; 2] = [Duration::from_ms(100), Duration::from_ms(3_600_000)];
 
 const DELAY: [Duration; 2] = [Duration::ZERO, Duration::from_ms(60_000)];
 
-/// Limits that a table of a file says, the defaults but for those.
+/// The default limits, changed by the table of a configuration file.
 ///
 /// # Errors
-/// The first name that there is not, or the first value that cannot be.
+/// The first unknown name, or value out of range.
 pub(crate) fn of_table(table: &BTreeMap<String, Value>) -> Result<Limits, String> {
     let mut limits = Limits::default();
     for (name, value) in table {
@@ -42,7 +42,7 @@ pub(crate) fn of_table(table: &BTreeMap<String, Value>) -> Result<Limits, String
     Ok(limits)
 }
 
-/// Limits that words say, each NAME=VALUE, the defaults but for those.
+/// The default limits, changed by words of the form NAME=VALUE.
 ///
 /// # Errors
 /// As [`of_table`], or when a word has no '='.
@@ -57,6 +57,7 @@ pub(crate) fn of_words(words: &[String]) -> Result<Limits, String> {
     Ok(limits)
 }
 
+// Parses and sets one limit.
 fn set(limits: &mut Limits, name: &str, text: &str) -> Result<(), String> {
     match name {
         "memory" => limits.data = between(name, text, MEMORY)?,
@@ -73,6 +74,7 @@ fn set(limits: &mut Limits, name: &str, text: &str) -> Result<(), String> {
     Ok(())
 }
 
+// Parses a value within a range.
 fn between<T: FromStr<Err: Display> + PartialOrd + Display>(
     name: &str,
     text: &str,

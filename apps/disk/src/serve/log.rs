@@ -1,9 +1,9 @@
-//! What hosts do, line by line on standard error: for a person, for a file, or for the journal.
+//! The log of events on standard error: for a terminal, a file, or the journal.
 //!
 //! Invariants:
-//! - At most [`LINES_MAX`] lines of a kind in [`PERIOD_NS`]; how many more there were is said once
-//!   the period is over.
-//! - A line has no byte that a peer has chosen but the printable ones of its name.
+//! - At most [`LINES_MAX`] lines of a kind in [`PERIOD_NS`]; how many more there were is logged
+//!   when the period ends.
+//! - The only bytes of a line that a peer chooses are the printable ones of its name.
 
 use console::terminal;
 use std::fmt::Write;
@@ -14,11 +14,11 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use clap::ValueEnum;
 use target::{Event, Happening};
 
-/// Lines of a kind in a period.
+/// Most lines of a kind in a period.
 const LINES_MAX: u64 = 10;
 const PERIOD_NS: u64 = 10_000_000_000;
 
-/// What is told.
+/// Which events are logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub(crate) enum Level {
     /// Devices that have lost data, nothing of what hosts do
@@ -29,10 +29,10 @@ pub(crate) enum Level {
     Info,
 }
 
-/// How a line begins.
+/// The format of lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Style {
-    /// As everything else on a terminal.
+    /// As afar's other messages on a terminal.
     Terminal,
     /// With the time, for a file or a pipe.
     File,
@@ -40,7 +40,7 @@ enum Style {
     Journal,
 }
 
-/// Lines of one kind since a period began.
+/// Lines of one kind in the current period; `untold` were not logged.
 #[derive(Debug, Clone, Copy, Default)]
 struct Window {
     since_ns: u64,
@@ -48,7 +48,7 @@ struct Window {
     untold: u64,
 }
 
-/// See the module's description.
+/// Formats events as lines, at a limited rate.
 #[derive(Debug)]
 pub(crate) struct Log {
     level: Level,
@@ -62,7 +62,8 @@ impl Log {
         Self { level, style: style(), windows: <_>::default() }
     }
 
-    /// Lines about these events, and about those before that were not told.
+    /// Lines for `events`, and for periods that have ended. `untold` counts further events, which
+    /// the witness had no room for.
     pub(crate) fn lines(
         &mut self,
         events: &[Event],
@@ -90,7 +91,7 @@ impl Log {
         text
     }
 
-    /// Lines about periods that are over.
+    /// Lines for periods that have ended with events that were not logged.
     pub(crate) fn end_periods(&mut self, now_ns: u64) -> String {
         let mut text = String::new();
         for what in Happening::ALL {
@@ -107,12 +108,13 @@ impl Log {
         text
     }
 
-    /// When a period ends in which something was not told, if there is one.
+    /// When the next period ends in which events were not logged; `None` if there is none.
     pub(crate) fn next_ns(&self) -> Option<u64> {
         let open = self.windows.iter().filter(|window| window.untold > 0);
         open.map(|window| window.since_ns + PERIOD_NS).min()
     }
 
+    // Appends a line in the log's style.
     fn line(&self, text: &mut String, level: Level, what: &str) {
         let _infallible = match self.style {
             Style::Terminal => writeln!(text, "afar: {what}"),
@@ -128,7 +130,7 @@ impl Log {
     }
 }
 
-// From which level on an event is told.
+// The level of an event.
 const fn level(what: Happening) -> Level {
     match what {
         Happening::LoggedIn | Happening::Left => Level::Info,
@@ -137,7 +139,7 @@ const fn level(what: Happening) -> Level {
     }
 }
 
-// What has happened, to whom, from where and why.
+// The text of an event: what happened, the host, its address, and why.
 fn described(event: &Event) -> String {
     let mut text = event.what.name().to_owned();
     if let Some(host) = &event.host {
@@ -170,7 +172,8 @@ fn described(event: &Event) -> String {
     text
 }
 
-// systemd names the device and inode of the journal's stream (systemd.exec(5), JOURNAL_STREAM).
+// The style for standard error. It is the journal's if JOURNAL_STREAM names its device and inode
+// (systemd.exec(5)).
 fn style() -> Style {
     let stream = std::env::var("JOURNAL_STREAM").ok();
     let own = std::fs::metadata("/proc/self/fd/2").ok();

@@ -1,4 +1,4 @@
-//! What a target has done, in a line while it works and in one at its end.
+//! A target's counters: the live line, the summary at the end, and the trace.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +7,7 @@ use measure::Bytes;
 use sys::clock::monotonic_ns;
 use target::Counters;
 
-/// What had been done at some time.
+/// Counters at one time.
 pub(crate) struct Look {
     at_ns: u64,
     requests: u64,
@@ -15,12 +15,13 @@ pub(crate) struct Look {
     connections: u64,
 }
 
+// The sum of one counter over all shards.
 fn sum(counters: &[Arc<Counters>], of: impl Fn(&Counters) -> &AtomicU64) -> u64 {
     counters.iter().map(|shard| of(shard).load(Ordering::Relaxed)).sum()
 }
 
 impl Look {
-    /// What has been done by now.
+    /// Reads the counters now.
     pub(crate) fn at(counters: &[Arc<Counters>]) -> Self {
         Self {
             at_ns: monotonic_ns(),
@@ -30,7 +31,7 @@ impl Look {
         }
     }
 
-    /// What has been done since another look.
+    /// The live line: connections, and rates since `last`.
     pub(crate) fn since(&self, last: &Self) -> String {
         let period = u128::from((self.at_ns - last.at_ns).max(1));
         let rate = |count: u64| u128::from(count) * 1_000_000_000 / period;
@@ -40,10 +41,10 @@ impl Look {
     }
 }
 
-/// In front of where the time of commands went.
+/// The prefix of the trace's line.
 pub const TRACE: &str = "afar: trace ";
 
-/// Where that was, as JSON.
+/// The trace's line: where the time of commands went, as JSON.
 pub(crate) fn trace(counters: &[Arc<Counters>]) -> String {
     let record = serde_json::json!({
         "count": sum(counters, |c| &c.traced),
@@ -54,7 +55,7 @@ pub(crate) fn trace(counters: &[Arc<Counters>]) -> String {
     format!("{TRACE}{record}\n")
 }
 
-/// What has been done in all.
+/// The summary since the start of the target.
 pub(crate) fn summary(counters: &[Arc<Counters>]) -> String {
     let [reads, writes] = [sum(counters, |c| &c.reads), sum(counters, |c| &c.writes)];
     let [read, written] = [

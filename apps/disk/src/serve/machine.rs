@@ -1,18 +1,18 @@
-//! What tells names that this machine gives from those of others.
+//! The part of an NQN or IQN that differs from machine to machine.
 
 use std::sync::OnceLock;
 
 use sha2::{Digest as _, Sha256};
 
-/// Where a machine is named, the best first (machine-id(5), hostname(5)).
+/// Files with an identifier of the machine, the best first (machine-id(5), hostname(5)).
 const NAMES: [&str; 3] =
     ["/etc/machine-id", "/var/lib/dbus/machine-id", "/proc/sys/kernel/hostname"];
-/// So that nobody learns the machine's own identifier from it.
+/// Hashed with the identifier, which machine-id(5) says must stay secret.
 const PURPOSE: &str = "afar serve: name of a subsystem\n";
-/// 48 bits.
+/// Bytes of the hash in a name.
 const BYTES: usize = 6;
 
-/// Twelve hexadecimal digits, the same for as long as the machine is.
+/// The machine's part of names: twelve hexadecimal digits, always the same on a machine.
 pub(super) fn part() -> &'static str {
     // Read once: a sandbox may keep this process from reading it again.
     static PART: OnceLock<String> = OnceLock::new();
@@ -23,7 +23,7 @@ pub(super) fn part() -> &'static str {
     })
 }
 
-// Made of a name by SHA-256.
+// The part for a machine's identifier, by SHA-256.
 fn of(name: &str) -> String {
     let digest = Sha256::digest(format!("{PURPOSE}{name}"));
     digest.iter().take(BYTES).map(|byte| format!("{byte:02x}")).collect()

@@ -1,7 +1,7 @@
-//! What a target has done, in Prometheus' text format, for whoever asks.
+//! A target's metrics in Prometheus' text format.
 //!
-//! Nothing is counted here: [`Told`] reads the target's own counters each time. Names are those
-//! before the library appends `_total` to a counter's, `_info` to an information's.
+//! Nothing is counted here: [`Told`] reads the target's counters for each request. To names of
+//! counters the library appends `_total`, to those of infos `_info`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,37 +19,37 @@ use target::{
 use super::families::{About, COUNTER, GAUGE, family};
 use super::leases;
 
-/// Ends of the buckets that are told, in nanoseconds: 1 µs and less are one, and so are 17 s and
-/// more.
+/// Smallest and largest upper bound of a bucket of latency, in nanoseconds: about 1 µs and 17 s.
 const SHORTEST_NS: u64 = 1 << 10;
 const LONGEST_NS: u64 = 1 << 34;
-/// What there is to tell of a target that was started at that time.
+/// Collects the metrics of a target that was started at `began_ns`.
 struct Told {
     observer: Observer,
     began_ns: u64,
 }
 
-/// A namespace and where it belongs.
+/// A namespace, its subsystem, and the number of shards.
 struct Row {
     subsystem: String,
     namespace: Arc<Namespace>,
     shard_count: u16,
 }
 
-/// Makes what tells, each time that it is called, of a target that was started at that time.
+/// Returns a function that returns the metrics, now, of a target that was started at `began_ns`.
 pub(crate) fn teller(observer: Observer, began_ns: u64) -> impl Fn() -> String + Send + 'static {
     let mut registry = Registry::default();
     registry.register_collector(Box::new(Told { observer, began_ns }));
     move || text(&registry)
 }
 
+// The metrics of a registry as text.
 fn text(registry: &Registry) -> String {
     let mut text = String::new();
     let _infallible = prometheus_text::encode(&mut text, registry);
     text
 }
 
-// An observer has nothing to show of itself.
+// `Observer` has no `Debug`.
 impl fmt::Debug for Told {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Told").finish_non_exhaustive()
@@ -74,8 +74,9 @@ impl Collector for Told {
     }
 }
 
+// All namespaces.
 fn rows(observer: &Observer) -> Vec<Row> {
-    // The last is the control thread, which does nothing with namespaces.
+    // The last counters are those of the control thread, which serves no namespaces.
     let shard_count = observer.counters().len().saturating_sub(1);
     let shard_count = u16::try_from(shard_count).unwrap_or(u16::MAX);
     let subsystems = observer.subsystems();
@@ -96,7 +97,7 @@ impl Row {
         ([("subsystem", self.subsystem.as_str())], [("namespace", self.namespace.id)])
     }
 
-    // What each shard has done with it, if it has done anything.
+    // The namespace's counters of each shard; `None` for a shard that has not used it.
     fn shards(&self) -> Vec<(u16, Option<&NamespaceCounters>)> {
         let mut shards: Vec<_> = (0..self.shard_count).map(|shard| (shard, None)).collect();
         for (shard, counters) in self.namespace.counters() {
@@ -108,6 +109,7 @@ impl Row {
     }
 }
 
+// Writes the families of namespaces.
 fn namespaces(encoder: &mut DescriptorEncoder<'_>, rows: &[Row]) -> fmt::Result {
     let about = ("afar_namespace_size_bytes", GAUGE, "How large the namespace is.");
     let size = |row: &Row| row.namespace.backend.geometry().bytes();
@@ -137,6 +139,7 @@ fn namespaces(encoder: &mut DescriptorEncoder<'_>, rows: &[Row]) -> fmt::Result 
     latencies(encoder, rows)
 }
 
+// Writes a family of counters by namespace, operation and shard.
 fn by_kind(
     encoder: &mut DescriptorEncoder<'_>,
     about: About,
@@ -156,6 +159,7 @@ fn by_kind(
     family(encoder, about, samples)
 }
 
+// Writes the histogram of latency, by namespace and operation.
 fn latencies(encoder: &mut DescriptorEncoder<'_>, rows: &[Row]) -> fmt::Result {
     let name = "afar_namespace_latency_seconds";
     let help = "From taking a command to answering it, of all shards.";
@@ -184,8 +188,8 @@ fn latencies(encoder: &mut DescriptorEncoder<'_>, rows: &[Row]) -> fmt::Result {
     Ok(())
 }
 
-// The ends of those that are told, in seconds, and how many are in each that are not in the one
-// before. The library ends them with all there are.
+// Upper bounds of buckets in seconds, and the count of each, not cumulated. The library adds the
+// last bucket, without a bound.
 fn buckets(counts: &[u64; Latencies::BUCKETS]) -> Vec<(f64, u64)> {
     let mut buckets = Vec::new();
     let mut untold = 0;
@@ -201,6 +205,7 @@ fn buckets(counts: &[u64; Latencies::BUCKETS]) -> Vec<(f64, u64)> {
     buckets
 }
 
+// Writes the families of hosts.
 fn hosts(
     encoder: &mut DescriptorEncoder<'_>,
     usage: &[(String, Usage)],
@@ -229,6 +234,7 @@ fn hosts(
     family(encoder, ("afar_host_events", COUNTER, help), samples)
 }
 
+// Writes the families of shards.
 fn shards(encoder: &mut DescriptorEncoder<'_>, counters: &[Arc<Counters>]) -> fmt::Result {
     let help = "Processor time of the shard, without what it spent looking for work.";
     let samples =
@@ -255,6 +261,7 @@ fn shards(encoder: &mut DescriptorEncoder<'_>, counters: &[Arc<Counters>]) -> fm
     of(("afar_shard_sleeps", COUNTER, "Times that the shard has slept."), |c| &c.sleeps)
 }
 
+// The value of label `operation`.
 const fn operation(kind: Kind) -> &'static str {
     match kind {
         Kind::Read => "read",
@@ -263,6 +270,7 @@ const fn operation(kind: Kind) -> &'static str {
     }
 }
 
+// Reads a counter.
 fn value(counter: &AtomicU64) -> u64 {
     counter.load(Ordering::Relaxed)
 }

@@ -1,4 +1,4 @@
-//! `afar serve`: from flags or a file to a target at work, until it is told to end.
+//! `afar serve`: runs a target by flags or a configuration file, until a signal ends it.
 //!
 //! ```text
 //! flags, file ─► plan ─► disks, sockets ─► rights ─► Target ─► (SIGHUP: the plan again) ─► look
@@ -53,7 +53,7 @@ use sockets::Sockets;
 
 pub(crate) use error::ServeError;
 
-/// A target and what is to be done about it.
+/// A running target, with its disks, log and rights.
 struct Service<'a> {
     flags: &'a ServeFlags,
     file: Option<PathBuf>,
@@ -63,10 +63,10 @@ struct Service<'a> {
     rights: Rights,
 }
 
-/// Memory for requests that are larger than most is not kept when it is free.
+/// Blocks of memory for requests of this size or more are returned to the system when freed.
 const LARGE_BYTES: u32 = 512 << 10;
 const PERIOD: Duration = Duration::from_millis(500);
-/// Between two looks at what hosts have done.
+/// Least time between two readings of events.
 const PAUSE_NS: u64 = 100_000_000;
 
 /// Runs `afar serve`.
@@ -75,14 +75,14 @@ const PAUSE_NS: u64 = 100_000_000;
 /// When a file, a disk or an address cannot be used.
 pub fn serve(flags: &ServeFlags) -> Result<ExitCode, Failure> {
     sys::block::give_back_from(LARGE_BYTES);
-    // Before anything is opened that might get its number.
+    // Before anything else is opened, which might get the number of a descriptor that is closed.
     let awaiting = flags.ready_fd.map(awaiting).transpose()?;
-    // Before any thread is started, so that none of them is interrupted.
+    // Signals are taken over before any thread is started, so that none is interrupted.
     let signals = console::interrupts_and_hangups().map_err(ServeError::from)?;
     let file = plan::file_of(flags)?;
     let plan = read(flags, file.as_deref())?;
     let mut rights = Rights::of(&plan)?;
-    // Where it says things is looked up in a directory that may be closed soon.
+    // The style of the log is found in /proc, which may soon be closed.
     let log = Log::new(if console::is_quiet() { Level::Error } else { flags.log });
     let (config, sockets, subsystems, forgotten) = open(&plan, flags)?;
     let reduced = rights.reduce(&plan, file.as_deref())?;
@@ -125,17 +125,18 @@ pub fn serve(flags: &ServeFlags) -> Result<ExitCode, Failure> {
 
 type Opened = (TargetConfig, Sockets, Vec<Subsystem>, Vec<String>);
 
-// All that may need more rights than serving does; and what is to be said of what was opened.
+// Opens sockets and disks, which may need more rights than serving does. Returns lines to print,
+// too.
 fn open(plan: &Plan, flags: &ServeFlags) -> Result<Opened, ServeError> {
     let Fixed { discovery_chap, shards, busy_poll, zero_copy, limits, .. } = &plan.fixed;
-    // One for each connection, and one for each that is on its way to its shard.
+    // A descriptor for each connection, and one for each that is on its way to its shard.
     sys::process::allow_descriptors(u64::from(limits.connections) * 2 + 1024);
     let inherited = service::listening()?;
     let filled = plan.namespaces().filter_map(|one| one.uri.fills());
     for text in filled.filter_map(crate::holes::filling) {
         terminal::note(&format!("afar: {text}\n"));
     }
-    // First, so that no file is made for a target that cannot listen.
+    // Sockets first, so that no file is created for a target that cannot listen.
     let sockets = Sockets::open(&plan.fixed, inherited)?;
     let (subsystems, forgotten) = disks::open(plan, flags.new_identity)?;
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
@@ -152,6 +153,7 @@ fn open(plan: &Plan, flags: &ServeFlags) -> Result<Opened, ServeError> {
     Ok((config, sockets, subsystems, forgotten))
 }
 
+// Starts the target on sockets that listen already.
 fn start(
     config: &TargetConfig,
     subsystems: Vec<Subsystem>,
@@ -163,6 +165,7 @@ fn start(
         .map_err(|source| ServeError::Listen { addresses, source })
 }
 
+// Serves the metrics of a target.
 fn expose(
     target: &Target,
     socket: TcpListener,
@@ -181,7 +184,7 @@ fn awaiting(number: i32) -> Result<(i32, File), ServeError> {
     descriptor.map_err(|source| ServeError::ReadyFd { number, source: source.source })
 }
 
-// What --ready-fd is written once hosts can connect.
+// The record for --ready-fd, once hosts can connect.
 fn ready(target: &Target, metrics: Option<SocketAddr>) -> Ready {
     Ready {
         schema: Ready::SCHEMA.to_owned(),
@@ -201,6 +204,7 @@ fn hint(rights: &Rights, target: &Target) -> Vec<String> {
     if is_root && is_reached { vec![hint.to_owned()] } else { Vec::new() }
 }
 
+// What is printed once hosts can connect.
 fn welcome(target: &Target, plan: &Plan, metrics: Option<SocketAddr>) -> String {
     let mut text = String::new();
     for (plan, subsystem) in plan.subsystems.iter().zip(&*target.subsystems()) {
@@ -242,9 +246,10 @@ fn welcome(target: &Target, plan: &Plan, metrics: Option<SocketAddr>) -> String 
 }
 
 impl Service<'_> {
-    // Until a signal says that it is over.
+    // Logs events and draws the live line until a signal, or the end of the target. SIGHUP reads
+    // the plan again.
     fn watch(&mut self, signals: &Signals, line: &mut Option<Line>) -> Result<(), ServeError> {
-        // The second also hears of events; the first lets those of a moment come together.
+        // The second also wakes for events; the first is used right after some, to batch the next.
         let mut polls = [Poll::new()?, Poll::new()?];
         for poll in &polls {
             poll.add(signals, 0)?;
@@ -283,7 +288,7 @@ impl Service<'_> {
         }
     }
 
-    // What hosts have done; whether anything was looked at.
+    // Logs events, or the ends of periods. Returns `has_events`.
     fn tell(&mut self, has_events: bool) -> bool {
         let witness = self.target.observer().witness();
         let text = if has_events {
@@ -299,7 +304,7 @@ impl Service<'_> {
         has_events
     }
 
-    // Files may have grown, and the one that says what is served may say something else.
+    // After SIGHUP: reads the plan and the sizes of files again, and follows both.
     fn look_again(&mut self) {
         let plan = read(self.flags, self.file.as_deref());
         let files: Vec<PathBuf> = plan.iter().flat_map(Plan::files).map(Path::to_owned).collect();
@@ -317,7 +322,7 @@ impl Service<'_> {
     }
 }
 
-/// What a file says, or flags where there is none.
+/// The plan, from the configuration file, or from flags if there is none.
 fn read(flags: &ServeFlags, file: Option<&Path>) -> Result<Plan, ServeError> {
     match file {
         Some(path) => Ok(file::read(path)?),

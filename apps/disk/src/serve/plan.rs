@@ -1,4 +1,4 @@
-//! What is to be served, checked, before anything of it is opened.
+//! The plan: what to serve, checked before anything is opened.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -15,37 +15,37 @@ use crate::serve::flags::ServeFlags;
 
 use super::{Sandbox, ServeError, limits, machine};
 
-/// See the module's description.
+/// What a target serves.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
     pub(crate) fixed: Fixed,
-    /// How namespaces are reached from each address.
+    /// The access state (ANA) of each address of `nvme`.
     pub(crate) ana: Vec<AnaState>,
-    /// The same for initiators.
+    /// The access state (ALUA) of each address of `iscsi`.
     pub(crate) iscsi_ana: Vec<AnaState>,
     pub(crate) subsystems: Vec<SubsystemPlan>,
 }
 
-/// What stays as it is while a target runs.
+/// Settings that cannot change while a target runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fixed {
     pub(crate) nvme: Vec<SocketAddr>,
     pub(crate) iscsi: Vec<SocketAddr>,
     pub(crate) discovery_chap: Option<Chap>,
-    /// As many as processors if `None`.
+    /// Threads; as many as processors if `None`.
     pub(crate) shards: Option<u16>,
     pub(crate) busy_poll: Duration,
-    /// From how many bytes on answers are sent without copying them.
+    /// Answers of this size or more are sent without copying them; none if `None`.
     pub(crate) zero_copy: Option<Bytes>,
     pub(crate) limits: Limits,
     pub(crate) metrics: Option<SocketAddr>,
-    /// Directory for what is to outlive the process; beside each file if `None`.
+    /// Directory for reservations and identities; beside each file if `None`.
     pub(crate) state: Option<PathBuf>,
     /// Other targets may serve the same files and devices at the same time.
     pub(crate) is_shared: bool,
-    /// Numbers of controllers, the first and the last.
+    /// First and last controller identifier.
     pub(crate) controllers: [u16; 2],
-    /// Whose rights it has once everything is open.
+    /// The user that the target becomes once everything is open.
     pub(crate) user: Option<String>,
     pub(crate) sandbox: Sandbox,
 }
@@ -53,43 +53,43 @@ pub(crate) struct Fixed {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct SubsystemPlan {
     pub(crate) nqn: Nqn,
-    /// Who may connect; anybody if `None`.
+    /// Hosts that may connect; any if `None`.
     pub(crate) allow: Option<BTreeSet<Nqn>>,
     pub(crate) iscsi: IscsiAccess,
-    /// Their identifiers differ.
+    /// The namespaces, with distinct identifiers.
     pub(crate) namespaces: Vec<NamespacePlan>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NamespacePlan {
     pub(crate) id: u32,
-    /// As it was written, and what that means.
+    /// The URI as it was written, and parsed.
     pub(crate) text: String,
     pub(crate) uri: BackendUri,
-    /// Its identifiers, if others than those of its medium.
+    /// Identifiers in place of those of the medium.
     pub(crate) nguid: Option<[u8; 16]>,
     pub(crate) uuid: Option<[u8; 16]>,
 }
 
 impl NamespacePlan {
-    /// Whether it is the same disk, however that is written.
+    /// Whether `other` is the same disk, even if its URI is written differently.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         self == &Self { text: self.text.clone(), ..other.clone() }
     }
 }
 
-/// In front of this machine's part and a name that is no NQN. The domain is nobody's (RFC 6762).
+/// The prefix of NQNs made from a name. The domain `local` belongs to nobody (RFC 6762).
 const PREFIX: &str = "nqn.2026-11.local.afar:";
 const IQN_PREFIX: &str = "iqn.2026-11.local.afar:";
-/// Several times what a wake-up costs.
+/// Default busy-polling time: several times the cost of a wake-up.
 const BUSY_POLL: Duration = Duration::from_us(20);
 const BUSY_POLL_MOST: Duration = Duration::from_ms(1);
 const NVME: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 4420);
 
-/// The file that the words name, if that is what they are.
+/// The configuration file, if a DISK names one.
 ///
 /// # Errors
-/// When other disks or flags are beside it.
+/// When another disk, or a flag that the file replaces, is beside it.
 pub(crate) fn file_of(flags: &ServeFlags) -> Result<Option<PathBuf>, ServeError> {
     let is_file = |word: &&String| !word.contains('=') && word.ends_with(".toml");
     let Some(file) = flags.disks.iter().find(is_file) else { return Ok(None) };
@@ -116,20 +116,20 @@ pub(crate) fn file_of(flags: &ServeFlags) -> Result<Option<PathBuf>, ServeError>
 }
 
 impl Plan {
-    /// All that is to be served.
+    /// All namespaces of all subsystems.
     pub(crate) fn namespaces(&self) -> impl Iterator<Item = &NamespacePlan> {
         self.subsystems.iter().flat_map(|subsystem| &subsystem.namespaces)
     }
 
-    /// All files and devices that are opened for that.
+    /// All files and devices that the namespaces open.
     pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
         self.namespaces().flat_map(|one| one.uri.files())
     }
 
-    /// What flags say.
+    /// The plan that flags describe.
     ///
     /// # Errors
-    /// The first thing that cannot be.
+    /// The first flag or disk that is invalid.
     pub(crate) fn of_flags(flags: &ServeFlags) -> Result<Self, ServeError> {
         let fixed = Fixed {
             nvme: match flags.nvme.is_empty() && flags.iscsi.is_empty() {
@@ -185,7 +185,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// What cannot be done with memory of which each host sees a disk of its own.
+    /// Refuses iSCSI and fixed identifiers for leased memory, of which each host sees its own disk.
     pub(crate) fn check_leases(&self) -> Result<(), String> {
         let Some(leased) = self.namespaces().find(|one| one.uri.is_leased()) else {
             return Ok(());
@@ -207,7 +207,7 @@ impl Plan {
 }
 
 impl Fixed {
-    /// The first value that cannot be, with its name.
+    /// Checks values; the error is the first that is out of range, with its name.
     pub(crate) fn check(&self) -> Result<(), String> {
         if self.busy_poll > BUSY_POLL_MOST {
             return Err(format!(
@@ -223,7 +223,7 @@ impl Fixed {
         }
     }
 
-    /// The names of what is not alike.
+    /// The names of settings that differ.
     pub(crate) fn differences(&self, other: &Self) -> Vec<&'static str> {
         let alike = [
             ("nvme", self.nvme == other.nvme),
@@ -244,7 +244,7 @@ impl Fixed {
     }
 }
 
-/// The numbers that controllers may have: all if nothing is said.
+/// Parses FIRST-LAST, a range of controller identifiers; all of them if `None`.
 pub(crate) fn controllers(text: Option<&str>) -> Result<[u16; 2], String> {
     let Some(text) = text else { return Ok([1, CONTROLLER_ID_MAX]) };
     let ends = text
@@ -258,7 +258,7 @@ pub(crate) fn controllers(text: Option<&str>) -> Result<[u16; 2], String> {
     })
 }
 
-/// The NQN that a name stands for.
+/// The NQN for a name, or the name itself if it begins with `nqn.`; `None` if it is invalid.
 pub(crate) fn nqn(name: &str) -> Option<Nqn> {
     if name.starts_with("nqn.") {
         return Nqn::new(name).filter(|nqn| nqn.as_str() != Nqn::DISCOVERY);
@@ -268,7 +268,7 @@ pub(crate) fn nqn(name: &str) -> Option<Nqn> {
     fits.then(|| Nqn::new(&format!("{PREFIX}{}:{name}", machine::part()))).flatten()
 }
 
-/// What a subsystem of this name is called over iSCSI (RFC 7143 4.2.7).
+/// The iSCSI name of the subsystem with this name or NQN (RFC 7143 4.2.7).
 pub(crate) fn iqn(name: &str) -> String {
     match name.strip_prefix("nqn.") {
         Some(rest) => format!("iqn.{rest}"),
@@ -276,14 +276,14 @@ pub(crate) fn iqn(name: &str) -> String {
     }
 }
 
-/// Whether something is the name of an iSCSI initiator or target.
+/// Whether `name` is a valid name of an iSCSI initiator or target.
 pub(crate) fn is_iscsi_name(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':' | '_');
     let has_kind = ["iqn.", "eui.", "naa."].iter().any(|kind| name.starts_with(kind));
     has_kind && name.len() <= NAME_BYTES_MAX && name.chars().all(is_plain)
 }
 
-/// Names of hosts, and of initiators; `None` if there are none.
+/// Splits names into those of hosts and of initiators; `None` if there are no names.
 #[expect(clippy::type_complexity, reason = "hosts, and initiators")]
 pub(crate) fn allowed(
     names: &[String],
@@ -293,7 +293,7 @@ pub(crate) fn allowed(
         if is_iscsi_name(name) {
             initiators.insert(name.clone());
         } else {
-            // Base 4.7: all formats of names begin so.
+            // All formats of NQNs begin with "nqn." (Base 4.7).
             let nqn =
                 Some(name.as_str()).filter(|name| name.starts_with("nqn.")).and_then(Nqn::new);
             hosts.insert(nqn.ok_or_else(|| {
@@ -307,7 +307,7 @@ pub(crate) fn allowed(
     Ok((!names.is_empty()).then_some((hosts, initiators)))
 }
 
-/// Whether a namespace can have this identifier.
+/// Whether `id` is a valid namespace identifier (NSID).
 pub(crate) const fn is_id(id: u32) -> bool {
     matches!(id, 1..=NAMESPACES_MAX)
 }

@@ -1,4 +1,4 @@
-//! What a target gives up: another user's rights, files elsewhere, system calls it does not make.
+//! Drops rights that a target does not need: root's, files elsewhere, and system calls.
 //!
 //! ```text
 //! files, devices, sockets open ─► Rights::reduce ─► threads ─► Rights::seal ─► ready
@@ -6,10 +6,10 @@
 //! ```
 //!
 //! Invariants:
-//! - Rights of a thread are those of the one that starts it: what is reduced has one.
-//! - What was opened before stays open; what is opened later is up to what is left.
-//! - System calls are forbidden last, to all threads, when the target has started its threads and
-//!   rings.
+//! - `reduce` runs while the process has one thread: later threads inherit its rights.
+//! - Files that were opened before stay open; files opened later need the rights that are left.
+//! - System calls are forbidden last, for all threads, after the target has started its threads
+//!   and rings.
 
 use std::fs;
 use std::os::unix::fs::FileTypeExt as _;
@@ -22,24 +22,24 @@ use super::ServeError;
 use super::plan::{NamespacePlan, Plan};
 use super::sandbox::Sandbox;
 
-/// See the module's description.
+/// The rights that a target keeps.
 #[derive(Debug)]
 pub(super) struct Rights {
     user: Option<User>,
     sandbox: Sandbox,
-    /// What may still be opened, if not all.
+    /// Files that may still be opened; all if `None`.
     reach: Option<Reach>,
 }
 
-/// What is read about media and who has them, and by a backtrace.
+/// Paths that stay readable: to learn about media and who uses them, and for backtraces.
 const SYSTEM: [&str; 3] = ["/proc", "/sys", launch::SELF];
-/// After what a sandbox lacks that nobody insisted on.
+/// Appended to what a sandbox lacks, unless it is `--sandbox on`.
 const WITHOUT: &str = "; it serves without that (--sandbox on refuses to, off says nothing)";
-/// What is sent without copying is counted against a limit that root does not have.
+/// RLIMIT_MEMLOCK for sending without copying, which does not bind root.
 const PINNED_BYTES: u64 = 64 << 20;
 
 impl Rights {
-    /// Those that a plan asks for.
+    /// The rights that a plan asks for.
     ///
     /// # Errors
     /// When there is no such user.
@@ -49,10 +49,11 @@ impl Rights {
         Ok(Self { user, sandbox: plan.fixed.sandbox, reach: None })
     }
 
-    /// Gives up all others but system calls; what is to be said of that.
+    /// Becomes the plan's user and restricts files (landlock). Returns lines to print.
     ///
     /// # Errors
-    /// When that cannot be, or what is left is too little.
+    /// When the process cannot become the user, the user cannot write where reservations are
+    /// stored, or landlock fails with `--sandbox on`.
     pub(super) fn reduce(
         &mut self,
         plan: &Plan,
@@ -86,10 +87,10 @@ impl Rights {
         Ok(lines)
     }
 
-    /// Gives up system calls, once every thread runs; what is to be said of that.
+    /// Forbids system calls (seccomp), once every thread runs. Returns lines to print.
     ///
     /// # Errors
-    /// When that cannot be, and was asked for.
+    /// When this fails with `--sandbox on`.
     pub(super) fn seal(&self) -> Result<Vec<String>, ServeError> {
         if self.sandbox == Sandbox::Off {
             return Ok(Vec::new());
@@ -101,12 +102,12 @@ impl Rights {
         }
     }
 
-    /// Whose rights it has, if it has given up its own.
+    /// The user that the target has become, if it has.
     pub(super) fn user(&self) -> Option<&str> {
         self.user.as_ref().map(User::name)
     }
 
-    /// What to do about an error that is about what was given up: these were to be opened.
+    /// What to do about an error when rights are missing to open one of `files`; else "".
     pub(super) fn remedy(&self, error: &ServeError, files: &[PathBuf]) -> String {
         if !error.is_denied() {
             return String::new();
@@ -128,7 +129,7 @@ impl Rights {
     }
 }
 
-// Where changes of reservations and identities are kept has to be the user's.
+// Checks that the user can write where reservations and identities are stored.
 fn check_state(plan: &Plan, user: &User) -> Result<(), ServeError> {
     let directories: Vec<PathBuf> = match &plan.fixed.state {
         Some(state) => vec![state.clone()],
@@ -140,18 +141,20 @@ fn check_state(plan: &Plan, user: &User) -> Result<(), ServeError> {
     }
 }
 
-// Where the reservations of a file are kept if nothing else is said.
+// The directory that stores the reservations of a file by default; `None` for other disks.
 fn beside(namespace: &NamespacePlan) -> Option<PathBuf> {
     let file = namespace.uri.file().filter(|file| file.is_file())?;
     Some(parent(file))
 }
 
+// The directory of a file.
 fn parent(file: &Path) -> PathBuf {
     let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
     parent.unwrap_or_else(|| Path::new(".")).to_owned()
 }
 
-// A block device and no other; the directories of everything else, which may come to have others.
+// What the target may open later: its block devices themselves; for files their directories, where
+// SIGHUP may find new ones.
 fn reach(plan: &Plan, file: Option<&Path>) -> Reach {
     let mut written: Vec<PathBuf> = plan.fixed.state.iter().cloned().collect();
     for file in plan.files() {
@@ -170,6 +173,7 @@ fn reach(plan: &Plan, file: Option<&Path>) -> Reach {
     Reach { written: distinct(written), read: distinct(read) }
 }
 
+// Canonical paths, sorted and without duplicates.
 fn distinct(paths: Vec<PathBuf>) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> =
         paths.into_iter().map(|one| fs::canonicalize(&one).unwrap_or(one)).collect();
@@ -178,7 +182,7 @@ fn distinct(paths: Vec<PathBuf>) -> Vec<PathBuf> {
     paths
 }
 
-// Whether a file, which need not be there, may be opened to be written.
+// Whether the sandbox lets a file, which need not exist, be opened for writing.
 fn is_in(reach: &Reach, file: &Path) -> bool {
     let found = fs::canonicalize(file).or_else(|_| {
         let name = file.file_name().unwrap_or_default();

@@ -1,9 +1,9 @@
-//! When a target gives up what it does not need.
+//! The setting `--sandbox`.
 
 use clap::ValueEnum;
 use serde::Deserialize;
 
-/// When what a target does not need is given up.
+/// Whether a target drops rights that it does not need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Sandbox {

@@ -1,4 +1,4 @@
-//! What a service manager does for a target (systemd: sd_listen_fds(3), sd_notify(3)).
+//! Talks to a service manager (systemd: sd_listen_fds(3), sd_notify(3)).
 
 use std::net::TcpListener;
 
@@ -7,10 +7,10 @@ use sd_notify::NotifyState;
 
 use super::ServeError;
 
-/// Sockets that listen already: those of the .socket unit.
+/// Listening sockets inherited from the service manager: those of the .socket unit.
 ///
 /// # Errors
-/// When one is no TCP socket that listens.
+/// When one of them is no listening TCP socket.
 pub(super) fn listening() -> Result<Vec<TcpListener>, ServeError> {
     let mut all = ListenFd::from_env();
     let count = all.len();
@@ -23,12 +23,12 @@ pub(super) fn is_ready() {
     tell(NotifyState::Ready);
 }
 
-/// Tells the service manager that the target ends what is under way, and then itself.
+/// Tells the service manager that the target finishes outstanding commands and then exits.
 pub(super) fn is_stopping() {
     tell(NotifyState::Stopping);
 }
 
-// Without a manager there is nobody to tell.
+// Notifies the service manager, if there is one.
 fn tell(state: NotifyState<'_>) {
     let _unheard = sd_notify::notify(false, &[state]);
 }

@@ -1,4 +1,4 @@
-//! Sockets that listen, opened before the right to do so is given up.
+//! Opens listening sockets, before rights are dropped.
 
 use std::net::{SocketAddr, TcpListener};
 
@@ -7,22 +7,22 @@ use sys::world::listen;
 use super::ServeError;
 use super::plan::Fixed;
 
-/// See the module's description.
+/// The listening sockets of a target.
 pub(super) struct Sockets {
-    /// Where hosts connect, and initiators.
+    /// Addresses of NVMe/TCP hosts, and of iSCSI initiators.
     pub(super) nvme: Vec<SocketAddr>,
     pub(super) iscsi: Vec<SocketAddr>,
-    /// One for each of these.
+    /// The sockets: one for each address of `nvme`, then of `iscsi`.
     pub(super) listening: Vec<TcpListener>,
-    /// Where metrics are read.
+    /// The socket for metrics, and its address.
     pub(super) metrics: Option<(TcpListener, SocketAddr)>,
 }
 
 impl Sockets {
-    /// Listens wherever a plan says, for what is not among those that listen already.
+    /// Listens at the plan's addresses; for hosts and initiators, uses sockets of `inherited`.
     ///
     /// # Errors
-    /// When an address is in use or not ours.
+    /// When an address is in use, or not this machine's.
     pub(super) fn open(fixed: &Fixed, mut inherited: Vec<TcpListener>) -> Result<Self, ServeError> {
         let mut listening = Vec::new();
         let mut open = |addresses: &[SocketAddr], purpose| {

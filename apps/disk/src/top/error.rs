@@ -1,11 +1,11 @@
-//! Why there is nothing to watch.
+//! Errors of `afar top`.
 
 use console::{Class, Classed};
 use measure::Duration;
 
 use crate::serve::PortError;
 
-/// Why there is nothing to watch.
+/// Why a target cannot be watched.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TopError {
     #[error("--interval {0}: at least 100ms, and an hour at most")]

@@ -1,4 +1,4 @@
-//! Memory that is leased to hosts: who has how much of it now.
+//! Leased memory of a target: which host has how much of it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -7,14 +7,14 @@ use results::live::{Lease, LeaseView};
 
 use super::line::{Line, plain};
 
-/// By subsystem and identifier of the namespace.
+/// Leases, by subsystem and identifier of the namespace.
 pub(super) type Leases = BTreeMap<(String, u32), Lease>;
 
-/// Views of a table.
+/// Most views in the table of a namespace.
 const VIEWS_SHOWN: usize = 8;
 const MIB: f64 = 1048576.0;
 
-/// Takes a line whose name begins with `afar_view`, and goes on so.
+/// Adds a metric to `leases`; `name` is that of the metric behind `afar_view`.
 pub(super) fn take(leases: &mut Leases, name: &str, line: &Line) {
     let Some(subsystem) = line.labels.get("subsystem") else { return };
     let Some(id) = line.number("namespace") else { return };
@@ -35,7 +35,7 @@ pub(super) fn take(leases: &mut Leases, name: &str, line: &Line) {
     }
 }
 
-/// As JSON has them.
+/// The leases, for the JSON.
 pub(super) fn views(leases: &Leases) -> Vec<LeaseView> {
     let view = |((subsystem, namespace), lease): (&(String, u32), &Lease)| LeaseView {
         subsystem: subsystem.clone(),
@@ -45,7 +45,7 @@ pub(super) fn views(leases: &Leases) -> Vec<LeaseView> {
     leases.iter().map(view).collect()
 }
 
-/// A table of namespaces and one of views; nothing if nothing is leased.
+/// Appends, for each leased namespace, a line and a table of its largest views.
 pub(super) fn add(text: &mut String, leases: &[LeaseView]) {
     for LeaseView { subsystem, namespace, lease } in leases {
         let _infallible = writeln!(

@@ -1,8 +1,8 @@
-//! A line of a target's metrics.
+//! Parses a line of Prometheus' text format.
 
 use std::collections::BTreeMap;
 
-/// A line of the text.
+/// A sample: a metric's name, labels and value.
 #[derive(Debug, PartialEq)]
 pub(super) struct Line {
     pub(super) name: String,
@@ -10,7 +10,7 @@ pub(super) struct Line {
     pub(super) value: f64,
 }
 
-/// A number of the format that is one, or no bound.
+/// Parses a finite number or `+Inf`; `None` for anything else.
 pub(super) fn number(text: &str) -> Option<f64> {
     match text {
         "+Inf" => Some(f64::INFINITY),
@@ -19,7 +19,7 @@ pub(super) fn number(text: &str) -> Option<f64> {
 }
 
 impl Line {
-    /// name{label="value",...} number
+    /// Parses `name{label="value",...} number`; `None` if the line has another form.
     pub(super) fn read(line: &str) -> Option<Self> {
         let end = line.find(|c: char| c != '_' && c != ':' && !c.is_ascii_alphanumeric())?;
         let (name, mut rest) = line.split_at(end);
@@ -38,13 +38,13 @@ impl Line {
         (!name.is_empty()).then(|| Self { name: name.to_owned(), labels, value })
     }
 
-    /// A label that is a number.
+    /// The value of a label as a number; `None` if it is missing or none.
     pub(super) fn number(&self, label: &str) -> Option<u32> {
         self.labels.get(label)?.parse().ok()
     }
 }
 
-// Up to the quote that ends it, and what is behind that.
+// Reads a quoted value up to its closing quote; returns it unescaped, and the rest of the line.
 fn quoted_text(text: &str) -> Option<(String, &str)> {
     let mut value = String::new();
     let mut chars = text.char_indices();
@@ -61,7 +61,7 @@ fn quoted_text(text: &str) -> Option<(String, &str)> {
     None
 }
 
-/// Terminals act on other characters.
+/// Replaces control characters, which a terminal would act on.
 pub(super) fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }

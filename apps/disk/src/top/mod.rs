@@ -1,7 +1,7 @@
-//! `afar top`: what a target does, looked at through its metrics again and again.
+//! `afar top`: shows what a target does, by reading its metrics periodically.
 //!
 //! ```text
-//! scrape ─► text ─► sample: what had been done ─► view: what was done in between ─► table, JSON
+//! scrape ─► text ─► sample: counters ─► view: difference of two samples ─► table, JSON
 //! ```
 
 mod error;
@@ -33,7 +33,7 @@ const INTERVALS: [Duration; 2] = [Duration::from_ms(100), Duration::from_ms(3_60
 /// Runs `afar top`.
 ///
 /// # Errors
-/// When the target does not answer, or not with its metrics.
+/// When `--interval` is out of range, or the target does not answer with its metrics.
 pub fn top(flags: &TopFlags) -> Result<ExitCode, Failure> {
     let [shortest, longest] = INTERVALS;
     if flags.interval < shortest || flags.interval > longest {
@@ -70,19 +70,19 @@ pub fn top(flags: &TopFlags) -> Result<ExitCode, Failure> {
         if !goes_on || flags.once {
             return Ok(ExitCode::SUCCESS);
         }
-        // A target that was slow to answer is not asked in haste.
+        // After a slow answer, missed intervals are skipped.
         due = due.max(Instant::now() - interval);
     }
 }
 
-/// What a target does, one interval after the other.
+/// Returns the target's view of the time since the last call.
 pub type Looks = Box<dyn FnMut() -> Result<TargetView, String> + Send>;
 
-/// Looks at the target whose metrics are at `address`. What is returned says what has been done
-/// since it was called last; one that has been started anew counts from nothing.
+/// Reads the metrics at `address`. Each call of the returned function reads them again, and returns
+/// the difference; after a restart of the target, everything since its start.
 ///
 /// # Errors
-/// A sentence, when the target does not answer, or not with its metrics: now, or later.
+/// A sentence, when the target does not answer with its metrics: here, or from a later call.
 pub fn watched(address: &str) -> Result<Looks, String> {
     let address = with_port(address, PORT).map_err(|error| error.to_string())?;
     let mut last = look(&address).map_err(|error| error.to_string())?;
@@ -94,13 +94,14 @@ pub fn watched(address: &str) -> Result<Looks, String> {
     }))
 }
 
+// Reads a target's metrics.
 fn look(address: &str) -> Result<Sample, TopError> {
     let text = scrape::fetch(address)?;
     let strange = |reason| TopError::Strange { address: address.to_owned(), reason };
     Sample::read(&text).map_err(strange)
 }
 
-// Waits until then, or for a signal.
+// Waits until `until`, or for a signal; returns whether there was one.
 fn is_told_to_end(signals: &Signals, until: Instant) -> Result<bool, TopError> {
     let mut poll = Poll::new()?;
     poll.add(signals, 0)?;

@@ -1,20 +1,20 @@
-//! What a target had done at some time, from the text of its metrics.
+//! A target's counters at one time, from the text of its metrics.
 
 use std::collections::BTreeMap;
 
 use super::leases::{self, Leases};
 use super::line::{Line, number};
 
-/// See the module's description.
+/// A target's counters at one time.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Sample {
-    /// Since the target was started, in seconds.
+    /// Seconds since the target was started.
     pub(super) uptime: f64,
-    /// By subsystem and identifier.
+    /// Namespaces, by subsystem and identifier.
     pub(super) namespaces: BTreeMap<(String, u32), NamespaceSample>,
-    /// By number.
+    /// Shards, by number.
     pub(super) shards: BTreeMap<u32, ShardSample>,
-    /// By name.
+    /// Hosts, by name.
     pub(super) hosts: BTreeMap<String, HostSample>,
     pub(super) leases: Leases,
 }
@@ -32,7 +32,7 @@ pub(super) struct NamespaceSample {
 pub(super) struct OperationSample {
     pub(super) commands: f64,
     pub(super) bytes: f64,
-    /// Ends of buckets in seconds, ascending, and how many took no longer.
+    /// Upper bounds in seconds, ascending, each with the number of commands that took no longer.
     pub(super) buckets: Vec<(f64, f64)>,
 }
 
@@ -52,10 +52,10 @@ pub(super) struct HostSample {
 }
 
 impl Sample {
-    /// Reads the text; what it does not know it leaves out.
+    /// Parses metrics; ignores unknown ones.
     ///
     /// # Errors
-    /// When a line is none of the format, or it is not of an afar target.
+    /// When a line is malformed, or the metrics are not those of an afar target.
     pub(super) fn read(text: &str) -> Result<Self, String> {
         let mut sample = Self::default();
         let mut is_ours = false;
@@ -71,6 +71,7 @@ impl Sample {
         if is_ours { Ok(sample) } else { Err("there are no metrics of afar".to_owned()) }
     }
 
+    // Adds one sample of a metric.
     fn take(&mut self, line: &Line) {
         let Line { name, value, .. } = line;
         if name == "afar_uptime_seconds" {
@@ -96,6 +97,7 @@ impl Sample {
         }
     }
 
+    // Adds a metric of a host; `name` is what follows `afar_host_`.
     fn take_host(&mut self, name: &str, host: &str, value: f64) {
         let host = self.hosts.entry(host.to_owned()).or_default();
         match name {
@@ -108,6 +110,7 @@ impl Sample {
         }
     }
 
+    // Adds a metric of a namespace; `name` is what follows `afar_namespace_`.
     fn take_namespace(&mut self, name: &str, line: &Line) {
         let value = line.value;
         let Some(subsystem) = line.labels.get("subsystem") else { return };

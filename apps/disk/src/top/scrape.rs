@@ -1,5 +1,4 @@
-//! Gets the text of a target's metrics: one HTTP/1.1 request to one address, for which no library
-//! is needed.
+//! Reads the text of a target's metrics: one HTTP/1.1 request, for which no library is needed.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -7,18 +6,19 @@ use std::time::Duration;
 
 use super::TopError;
 
-/// For connecting, and for each part of an answer.
+/// Time-out for connecting, and for each part of an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Of an answer.
+/// Most bytes of an answer.
 const BYTES_MOST: u64 = 64 << 20;
 
-/// The text at `/metrics` of an address with a port.
+/// Reads `/metrics` at an address with a port.
 pub(super) fn fetch(address: &str) -> Result<String, TopError> {
     let unreachable = |source| TopError::Unreachable { address: address.to_owned(), source };
     let answer = ask(address).map_err(unreachable)?;
     body(&answer).map_err(|reason| TopError::Strange { address: address.to_owned(), reason })
 }
 
+// Sends the request; returns all bytes of the answer.
 fn ask(address: &str) -> io::Result<Vec<u8>> {
     let mut stream = dial(address)?;
     stream.set_read_timeout(Some(PATIENCE))?;
@@ -30,6 +30,7 @@ fn ask(address: &str) -> io::Result<Vec<u8>> {
     Ok(answer)
 }
 
+// Connects to the first address of a host that accepts.
 fn dial(address: &str) -> io::Result<TcpStream> {
     let mut last = io::Error::other("no such host");
     for address in address.to_socket_addrs()? {
@@ -41,7 +42,7 @@ fn dial(address: &str) -> io::Result<TcpStream> {
     Err(last)
 }
 
-// What an answer brings, if all of it is there.
+// The body of an HTTP answer; an error unless its status is 200 and its length right.
 fn body(answer: &[u8]) -> Result<String, String> {
     let text = std::str::from_utf8(answer).map_err(|_| "what answers is no text".to_owned())?;
     let (head, body) =

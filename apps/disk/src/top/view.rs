@@ -1,4 +1,4 @@
-//! What a target has done between two looks, as a table and as JSON.
+//! The difference of two samples of a target, as a table and as JSON.
 
 use std::fmt::Write;
 
@@ -8,14 +8,13 @@ use super::leases;
 use super::line::plain;
 use super::sample::{HostSample, NamespaceSample, OperationSample, Sample};
 
-/// Hosts of a table.
+/// Most hosts in the table.
 const HOSTS_SHOWN: usize = 8;
 
-/// Ends of buckets in seconds, and how many ended no later.
+/// Upper bounds in seconds, each with the number of commands that took no longer.
 type Buckets = Vec<(f64, f64)>;
 
-/// What has been done since `last`. What was not there then, or has begun anew since, has been
-/// done since.
+/// What the target has done since `last`. Counters that are new or were reset since count from 0.
 pub(super) fn between(last: &Sample, now: &Sample) -> TargetView {
     let none = Sample::default();
     let last = if now.uptime < last.uptime { &none } else { last };
@@ -34,14 +33,14 @@ pub(super) fn between(last: &Sample, now: &Sample) -> TargetView {
     TargetView { interval_s, namespaces, shards, hosts, leases: leases::views(&now.leases) }
 }
 
-/// A line.
+/// The view as a line of JSON.
 pub(super) fn to_json(view: &TargetView) -> String {
     let mut text = serde_json::to_string(view).expect("plain data has a JSON form");
     text.push('\n');
     text
 }
 
-/// A table of namespaces and one of shards.
+/// The view as tables: of namespaces, shards, leases and hosts.
 pub(super) fn to_table(view: &TargetView) -> String {
     let names = view.namespaces.iter().map(|one| one.subsystem.chars().count());
     let wide = names.max().unwrap_or(0).max(9);
@@ -85,6 +84,7 @@ pub(super) fn to_table(view: &TargetView) -> String {
     text
 }
 
+// Appends the table of hosts, if there are any.
 fn add_hosts(view: &TargetView, text: &mut String) {
     if view.hosts.is_empty() {
         return;
@@ -114,7 +114,7 @@ fn add_hosts(view: &TargetView, text: &mut String) {
     }
 }
 
-// What each host has done, the greediest first.
+// What each host has done, the one that uses the most first.
 fn hosts(last: &Sample, now: &Sample, interval_s: f64) -> Vec<HostView> {
     let views = now.hosts.iter().map(|(host, now)| {
         let none = HostSample::default();
@@ -130,16 +130,18 @@ fn hosts(last: &Sample, now: &Sample, interval_s: f64) -> Vec<HostView> {
         }
     });
     let mut views: Vec<_> = views.collect();
-    // By what runs out first: memory, then bytes, then commands.
+    // By memory, the scarcest, then by bytes, then by commands.
     let key = |one: &HostView| (one.memory_bytes, one.mb_per_s, one.iops);
     views.sort_by(|a, b| key(b).partial_cmp(&key(a)).unwrap_or(std::cmp::Ordering::Equal));
     views
 }
 
+// A time for the table; "-" if there is none.
 fn micros(time: Option<f64>) -> String {
     time.map_or_else(|| "-".to_owned(), |time| format!("{time:.1}"))
 }
 
+// What was done on a namespace between two samples.
 fn namespace(
     subsystem: &str,
     id: u32,
@@ -148,7 +150,7 @@ fn namespace(
 ) -> NamespaceView {
     let none = NamespaceSample::default();
     let [before, now] = [before.unwrap_or(&none), now.unwrap_or(&none)];
-    // Another disk under the same identifier counts from the beginning.
+    // If a counter went down, this is another disk under the same identifier: it counts from 0.
     let is_anew = now.read.commands < before.read.commands
         || now.write.commands < before.write.commands
         || now.failures < before.failures;
@@ -173,6 +175,7 @@ fn namespace(
     }
 }
 
+// What was read or written between two samples; `buckets` are of the commands between them.
 fn operation(
     before: &OperationSample,
     now: &OperationSample,
@@ -189,13 +192,14 @@ fn operation(
     }
 }
 
+// The buckets of commands between two samples.
 fn since(before: &Buckets, now: &Buckets) -> Buckets {
     let count = |place: usize| before.get(place).map_or(0.0, |(_, count)| *count);
     now.iter().enumerate().map(|(place, (end, below))| (*end, below - count(place))).collect()
 }
 
-// The time that a share of what is counted does not exceed, in microseconds: between the ends of
-// its bucket, as if those in it were spread evenly.
+// A quantile of latency in microseconds, interpolated linearly within its bucket; `None` if there
+// was no command.
 fn quantile_us(buckets: &Buckets, share: f64) -> Option<f64> {
     let total = buckets.last().map(|(_, count)| *count).filter(|count| *count > 0.0)?;
     let rank = total * share;

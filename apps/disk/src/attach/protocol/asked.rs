@@ -1,29 +1,29 @@
-//! Bytes of the kernel into what it asks.
+//! Decodes requests of the kernel.
 
 use super::numbers::flag;
 
-/// The version of the protocol that the kernel has, and what it offers.
+/// The version of FUSE that the kernel speaks, and the features it offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) struct Version {
     pub(in super::super) major: u32,
     pub(in super::super) minor: u32,
-    /// Bytes that it would read ahead.
+    /// Bytes that the kernel would read ahead.
     pub(in super::super) readahead_bytes: u32,
     pub(in super::super) flags: u64,
 }
 
-/// What is asked.
+/// What the kernel requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum Asked<'a> {
-    /// To agree on how to talk, first of all.
+    /// INIT, the first request: to agree on a version and flags.
     Start(Version),
     /// The node of this name in a directory.
     LookUp(&'a [u8]),
-    /// Nodes need not be known any more; this has no answer.
+    /// The kernel has dropped nodes from its cache. This request has no answer.
     Forget,
-    /// What a node is.
+    /// Attributes of a node.
     Attributes,
-    /// To change that; whether mode or owner are among it.
+    /// To change attributes; `is_of_rights` if mode or owner are among them.
     Change { is_of_rights: bool },
     /// To open a file.
     Open,
@@ -31,50 +31,50 @@ pub(in super::super) enum Asked<'a> {
     OpenDirectory,
     /// Bytes of a file.
     Read { offset: u64, bytes: u32 },
-    /// To write to a file; on the medium at once if `is_forced`.
+    /// To write to a file; the answer waits for the medium if `is_forced`.
     Write { offset: u64, data: &'a [u8], is_forced: bool },
-    /// How much room there is.
+    /// Sizes of the file system, for statfs(2).
     Statistics,
-    /// To put on the medium what was written.
+    /// fsync(2).
     Sync,
     /// To allocate, or to make zeros, by a mode of fallocate(2).
     Allocate { offset: u64, bytes: u64, mode: u32 },
-    /// Names in a directory behind the entry of this number, in so many bytes.
+    /// Entries of a directory after entry number `offset`, in at most `bytes`.
     ReadDirectory { offset: u64, bytes: u32 },
-    /// Something is closed or over: there is nothing to do.
+    /// A file or directory is closed, or the mount ends: there is nothing to do.
     Over,
-    /// Anything else.
+    /// Any other request.
     Other,
 }
 
-/// One message.
+/// A request of the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) struct Message<'a> {
-    /// By which its answer is known.
+    /// The number of the request, which its answer repeats.
     pub(in super::super) unique: u64,
     pub(in super::super) node: u64,
     pub(in super::super) asked: Asked<'a>,
 }
 
-/// A message that is none.
+/// Bytes that are no valid request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a message of {bytes} bytes is not what it says")]
 pub(in super::super) struct Malformed {
-    /// Its length.
+    /// The length of the message.
     pub(in super::super) bytes: usize,
-    /// Who waits for its answer, as far as it says that.
+    /// The number of the request, if the message is long enough to have one.
     pub(in super::super) unique: Option<u64>,
 }
 
-/// O_DSYNC, which O_SYNC has in it.
+/// O_DSYNC, a bit that O_SYNC includes.
 const O_DSYNC: u32 = 0o10000;
-/// What is changed: FATTR_MODE, FATTR_UID, FATTR_GID.
+/// Changes of mode and owner: FATTR_MODE, FATTR_UID, FATTR_GID.
 const RIGHTS: u32 = 1 | 1 << 1 | 1 << 2;
 
 const HEAD_BYTES: usize = 40;
 const WRITE_BYTES: usize = 40;
 
-/// Fields at fixed places of what a message brings.
+/// The body of a message, whose fields are at fixed offsets.
 struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -88,17 +88,17 @@ impl<'a> Fields<'a> {
         Some(u64::from_ne_bytes(bytes.try_into().ok()?))
     }
 
-    // Up to its NUL, which ends it.
+    // The name that is the whole body, without its final NUL.
     fn name(&self) -> Option<&'a [u8]> {
         let (last, name) = self.0.split_last()?;
         (*last == 0 && !name.contains(&0)).then_some(name)
     }
 }
 
-/// What a message asks.
+/// Decodes a message.
 ///
 /// # Errors
-/// When it is shorter or longer than what it says.
+/// When its length is not the one in its header, or too short for its request.
 pub(in super::super) fn decode(bytes: &[u8]) -> Result<Message<'_>, Malformed> {
     let head = Fields(bytes);
     let unique = head.u64(8);
@@ -115,7 +115,7 @@ pub(in super::super) fn decode(bytes: &[u8]) -> Result<Message<'_>, Malformed> {
     Ok(Message { unique, node, asked })
 }
 
-// By the numbers of `enum fuse_opcode`.
+// Decodes the body of a request by its `enum fuse_opcode`; `None` if the body is malformed.
 fn asked<'a>(opcode: u32, rest: &Fields<'a>) -> Option<Asked<'a>> {
     Some(match opcode {
         1 => Asked::LookUp(rest.name()?),
@@ -134,7 +134,7 @@ fn asked<'a>(opcode: u32, rest: &Fields<'a>) -> Option<Asked<'a>> {
         }
         17 => Asked::Statistics,
         20 => Asked::Sync,
-        // RELEASE, FLUSH, RELEASEDIR, DESTROY: nothing is kept back that had to be written now.
+        // RELEASE, FLUSH, RELEASEDIR, DESTROY: nothing is cached here that would be written now.
         18 | 25 | 29 | 38 => Asked::Over,
         26 => Asked::Start(version(rest)?),
         27 => Asked::OpenDirectory,
@@ -144,6 +144,7 @@ fn asked<'a>(opcode: u32, rest: &Fields<'a>) -> Option<Asked<'a>> {
     })
 }
 
+// Decodes INIT (`struct fuse_init_in`).
 fn version(rest: &Fields<'_>) -> Option<Version> {
     let low = u64::from(rest.u32(12)?);
     let high = if low & flag::INIT_EXT != 0 { rest.u32(16)? } else { 0 };

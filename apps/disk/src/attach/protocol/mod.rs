@@ -1,13 +1,13 @@
-//! What the kernel asks of who serves files, and how it is answered: FUSE 7.23 and later, as
-//! `linux/fuse.h` has it.
+//! Messages between the kernel and a file system in user space: FUSE 7.23 and later, as defined in
+//! `linux/fuse.h`.
 //!
 //! ```text
 //! bytes of one message ─► decode ─► Message: who waits (unique), which node, Asked
 //! head + (entry | attributes | opened | … | data) ─► bytes of its answer
 //! ```
 //!
-//! Numbers are those of the machine. Nothing here has a descriptor, a clock or a thread. The kernel
-//! is trusted with its own requests; still, no bytes end the process.
+//! Numbers are in the byte order of the machine. Nothing here has a descriptor, a clock or a
+//! thread. Requests come from the kernel, which is trusted; still, no bytes make this panic.
 
 mod answer;
 mod asked;

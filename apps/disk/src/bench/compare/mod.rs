@@ -1,12 +1,11 @@
-//! Several disks: the same load on each, again and again, in blocks of shuffled order.
+//! Compares several disks: runs the same load on each, in blocks of shuffled order.
 //!
 //! ```text
 //! disks ─► order of a block ─► run, at most three times if disturbed ─► whole blocks ─► told
 //!                                         table, CSV, record ◄────────────────────────────┘
 //! ```
 //!
-//! A block counts if every disk has run in it, so that ratios are of runs that were near one
-//! another in time.
+//! A block counts only if every disk has run in it. So ratios are of runs near in time.
 
 mod runs;
 mod told;
@@ -28,7 +27,7 @@ use client::Session;
 
 use runs::Blocks;
 
-/// Blocks unless others are asked for: the fewest with an interval.
+/// Blocks by default: the fewest that have an interval.
 const REPETITIONS: u32 = 5;
 
 /// Runs `afar bench` of several disks.
@@ -65,7 +64,7 @@ pub(super) fn compare(flags: &BenchFlags, file: Option<PathBuf>) -> Result<ExitC
     write(&told::record(&blocks, &disks, flags.seed, started_unix_ns), &blocks, json, csv)
 }
 
-// What is for one disk.
+// Refuses what is for one disk only: a job file, `--sweep`, `--verify`; and too many disks.
 fn refuse(flags: &BenchFlags, file: Option<PathBuf>) -> Result<(), BenchError> {
     let count = flags.targets.len();
     if let Some(path) = file {
@@ -81,13 +80,14 @@ fn refuse(flags: &BenchFlags, file: Option<PathBuf>) -> Result<(), BenchError> {
     }
 }
 
+// Writes and prints the record, and says how the comparison ended.
 fn write(
     record: &results::disks::DiskComparison,
     blocks: &Blocks,
     json: Option<Output>,
     csv: Option<Output>,
 ) -> Result<ExitCode, Failure> {
-    // What was there before is worth more than a record of nothing.
+    // Without a whole block, older files are left as they are.
     let has_blocks = record.block_count > 0;
     let [json, csv] = [json, csv].map(|output| output.filter(|_| has_blocks));
     if has_blocks {

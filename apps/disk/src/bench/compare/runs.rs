@@ -1,4 +1,4 @@
-//! The runs: blocks in shuffled order, and what each run was measured beside.
+//! The runs of a comparison: blocks in shuffled order, with the noise during each run.
 
 use std::time::Duration;
 
@@ -16,30 +16,30 @@ use super::super::letters::LETTERS;
 use super::super::processors::Processors;
 use super::super::run::{self, Ready};
 
-/// How often a disturbed run is made.
+/// How often a run is made at most while it is disturbed.
 const ATTEMPTS: u32 = 3;
 const TOLERANCE: Tolerance = Tolerance { stolen_max: 0.05, others_max: 0.05 };
 
-/// What was measured: whole blocks only.
+/// The runs of all whole blocks.
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
-    /// Blocks that were asked for.
+    /// Blocks that the flags request.
     pub(super) repetitions: u32,
-    /// By disk, then by block.
+    /// The runs, by disk, then by block.
     pub(super) runs: Vec<Vec<DiskRun>>,
     pub(super) interrupted: bool,
-    /// Why it ended, if a load failed.
+    /// Why the comparison ended early, if a load failed.
     pub(super) failure: Option<String>,
 }
 
-/// Why there is no run.
+/// Why a run was not made, or does not count.
 enum Stopped {
     Interrupted,
     Failed(String),
     Error(BenchError),
 }
 
-/// A run, and what it was measured beside.
+/// A run, and the noise during it.
 struct Once {
     run: DiskRun,
     noise: Noise,
@@ -54,7 +54,7 @@ impl Measured for Once {
         self.run.disturbed.is_some()
     }
 
-    // One that has none ends the comparison.
+    // A run without figures is an error, which ends the comparison.
     fn has_figure(&self) -> bool {
         true
     }
@@ -75,7 +75,7 @@ pub(super) fn measure(
     in_blocks(disks.len(), repetitions, seed, &mut once)
 }
 
-/// Makes runs in blocks, and keeps whole ones.
+/// Makes runs in blocks until one fails or is interrupted; keeps whole blocks only.
 fn in_blocks(
     disk_count: usize,
     repetitions: u32,
@@ -107,7 +107,7 @@ fn in_blocks(
     Ok(blocks)
 }
 
-// The least disturbed of a few runs.
+// Runs a disk in a block; repeats a disturbed run, and returns the least disturbed one.
 fn of_disk(
     session: &mut Session,
     disk: &Ready,
@@ -118,7 +118,7 @@ fn of_disk(
     let letter = LETTERS[number];
     let what = format!("block {}: {letter}", block + 1);
     let mut ready = disk.clone();
-    // The same on every disk of a block, and others in the next.
+    // The same requests on every disk of a block, others in the next block.
     ready.config.seed = seed.wrapping_add(u64::from(block));
     let (once, repeated_count) = least_disturbed(ATTEMPTS, || {
         let (tally, noise, others_max) = load(session, &ready, &what)?;
@@ -136,7 +136,8 @@ fn of_disk(
     Ok(DiskRun { repeated_count: repeated_count.into(), ..once.run })
 }
 
-// One load, what it was measured beside, and how much of the processors others may have had.
+// Runs one load. Returns its tally, the noise during it, and the share of processor time that
+// other programs may have had.
 fn load(session: &mut Session, ready: &Ready, what: &str) -> Result<(Tally, Noise, f64), Stopped> {
     let target = Processors::of(std::iter::once(&ready.source), String::new());
     let used = || {
@@ -149,16 +150,17 @@ fn load(session: &mut Session, ready: &Ready, what: &str) -> Result<(Tally, Nois
     let phase = run::run_together(session, one, &[0], format!("{what}  "));
     let noise = reading.until_now_beside(used().saturating_sub(before));
     let mut outcomes = phase.map_err(Stopped::Error)?.outcomes;
-    // What was cut short is no run.
+    // A load that was interrupted is no run.
     if session.is_interrupted() {
         return Err(Stopped::Interrupted);
     }
-    // A target that cannot be looked at is another program, and what it takes is no disturbance.
+    // The processor time of a target that cannot be found counts as that of other programs, so no
+    // share of others is a disturbance.
     let others_max = if target.answering().is_some() { TOLERANCE.others_max } else { 1.0 };
     Ok((outcomes.remove(0).tally, noise, others_max))
 }
 
-// Why a load is no run.
+// Why a load does not count as a run; `None` if it does.
 fn failure(tally: &Tally) -> Option<String> {
     let first = tally.first_failure.as_deref();
     let (failed, uncertain) = (tally.failure_count(), tally.losses.uncertain_count);
@@ -170,6 +172,7 @@ fn failure(tally: &Tally) -> Option<String> {
     }
 }
 
+// The figures of a load.
 fn figures(tally: &Tally, block: u32) -> DiskRun {
     let mut latency = Histogram::new();
     let operations = tally.operations();

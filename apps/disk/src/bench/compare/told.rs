@@ -1,4 +1,4 @@
-//! What runs on several disks come to: as a record, as a table and as rows for other programs.
+//! The result of a comparison of disks: as a record, a table and CSV.
 
 use ::experiment::{Ratios, stats};
 use console::layout::{NONE, count, csv as rows_of, row, table};
@@ -13,7 +13,7 @@ use super::super::run::Ready;
 use super::super::summary::how;
 use super::runs::Blocks;
 
-/// Everything, as others read it.
+/// The record of a comparison.
 pub(super) fn record(
     blocks: &Blocks,
     disks: &[Ready],
@@ -36,7 +36,7 @@ pub(super) fn record(
     }
 }
 
-/// What runs by disk and block come to; every disk has as many.
+/// The figures of every disk, from `runs` by disk and block. All disks have the same blocks.
 fn compared(runs: &[Vec<DiskRun>], uris: &[&str]) -> Vec<ComparedDisk> {
     let disk = |(number, runs): (usize, &Vec<DiskRun>), first: &[DiskRun]| {
         let beside = (number > 0).then_some(first);
@@ -54,6 +54,8 @@ fn compared(runs: &[Vec<DiskRun>], uris: &[&str]) -> Vec<ComparedDisk> {
     runs.iter().enumerate().map(|one| disk(one, &runs[0])).collect()
 }
 
+// One figure of a disk: its median, and its ratio to the same figure of the first disk. `None`
+// without runs.
 fn compared_by(
     figure: DiskFigure,
     runs: &[DiskRun],
@@ -62,7 +64,7 @@ fn compared_by(
     let (value, _) = estimate(runs.iter().map(|run| (run, figure.of(run), None)))?;
     let pairs = first.into_iter().flatten().zip(runs);
     let pairs = pairs.map(|(one, run)| (run, figure.of(run) / figure.of(one), Some(one)));
-    // By nothing there is no ratio.
+    // If a figure of the first disk is 0, there is no ratio.
     let is_number = pairs.clone().all(|(_, ratio, _)| ratio.is_finite());
     let ratio = estimate(pairs).filter(|_| is_number);
     Some(ComparedFigure {
@@ -73,7 +75,8 @@ fn compared_by(
     })
 }
 
-// Of values of runs, some of them beside another run; and whether disturbed ones count.
+// The median and interval of values, each of a run and perhaps of one of the first disk beside it.
+// Disturbed ones count only if too few others are left; returns whether they do.
 fn estimate<'a>(
     values: impl Iterator<Item = (&'a DiskRun, f64, Option<&'a DiskRun>)>,
 ) -> Option<(Estimate, bool)> {
@@ -87,7 +90,7 @@ fn estimate<'a>(
     stats::estimate(&values).map(|estimate| (estimate, is_disturbed))
 }
 
-/// For people.
+/// The comparison as a table for people.
 pub(super) fn text(record: &DiskComparison) -> String {
     let mut text = format!("\nafar: {} disks: {}\n", record.disks.len(), record.load);
     for disk in &record.disks {
@@ -117,6 +120,7 @@ fn blocks(number: u64) -> String {
     if number == 1 { "1 block".to_owned() } else { format!("{number} blocks") }
 }
 
+// The heading of a figure, with its unit.
 const fn title(figure: DiskFigure) -> &'static str {
     match figure {
         DiskFigure::Iops => "IOPS",
@@ -128,6 +132,7 @@ const fn title(figure: DiskFigure) -> &'static str {
     }
 }
 
+// A row of the table: one figure of one disk.
 fn line(name: &str, letter: &str, of: &ComparedFigure) -> Vec<String> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive rate")]
     let number = |value: f64| match of.figure {
@@ -152,6 +157,7 @@ fn line(name: &str, letter: &str, of: &ComparedFigure) -> Vec<String> {
     ]
 }
 
+// Lines below the table: undecided verdicts, disturbed runs, requests that were not made.
 fn notes(record: &DiskComparison) -> String {
     let mut notes = String::new();
     let verdicts = record.disks.iter().flat_map(|disk| &disk.figures);
@@ -172,7 +178,7 @@ fn notes(record: &DiskComparison) -> String {
     if notes.is_empty() { notes } else { format!("\n{notes}") }
 }
 
-/// For programs: a row for each figure of each disk.
+/// The comparison as CSV: a row for each figure of each disk.
 pub(super) fn csv(record: &DiskComparison) -> String {
     let head = [
         "disk",

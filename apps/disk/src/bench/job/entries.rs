@@ -1,4 +1,4 @@
-//! The options of a section by their words, and values of every type.
+//! Looks up the options of a section by name, and parses their values.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -13,11 +13,12 @@ use super::{JobError, Note};
 pub(super) type Read<T> = Result<T, JobError>;
 
 impl Entry {
+    /// The error that this option is wrong for `reason`, with its name and value in front.
     pub(super) fn wrong(&self, reason: impl AsRef<str>) -> JobError {
         let (name, reason) = (&self.name, reason.as_ref());
         let text = match &self.value {
             Some(value) => {
-                // Which stands in front of some reasons already.
+                // Some reasons begin with the value already.
                 let rest = reason.strip_prefix(&format!("\"{value}\""));
                 let rest = rest.map_or(reason, |rest| rest.trim_start_matches([':', ' ']));
                 format!("{name}={value}: {rest}")
@@ -27,26 +28,29 @@ impl Entry {
         JobError { line: self.line, reason: text }
     }
 
+    /// The value; an error where there is none.
     pub(super) fn value(&self) -> Read<&str> {
         let value = self.value.as_deref().filter(|value| !value.is_empty());
         value.ok_or_else(|| self.wrong("it has no value; write NAME=VALUE"))
     }
 
+    /// The value, parsed by `read`.
     pub(super) fn parse<T>(&self, read: impl FnOnce(&str) -> Result<T, String>) -> Read<T> {
         read(self.value()?).map_err(|reason| self.wrong(reason))
     }
 }
 
-/// Values for reads, writes and trims, and where they stand.
+/// Values for reads, writes and trims, and the option that has them.
 pub(super) type Each<'a> = (&'a Entry, [Option<u64>; 3]);
 
-/// The options of a section by their words.
+/// The options of a section, by fio's name for each.
 pub(super) struct Entries<'a> {
     by_name: BTreeMap<&'a str, &'a Entry>,
     base: KbBase,
 }
 
 impl<'a> Entries<'a> {
+    /// Indexes the options of a section; notes those without effect, refuses those not supported.
     pub(super) fn of(section: &'a Section, notes: &mut Vec<Note>) -> Read<Self> {
         let mut words = Self { by_name: BTreeMap::new(), base: KbBase::default() };
         for entry in &section.entries {
@@ -68,7 +72,7 @@ impl<'a> Entries<'a> {
         Ok(words)
     }
 
-    // Of words that are supported, what has no effect.
+    // Notes supported options whose values have no effect.
     fn note(&self, notes: &mut Vec<Note>) -> Read<()> {
         let mut add = |entry: &Entry, why: &str| {
             let text = format!(
@@ -93,14 +97,17 @@ impl<'a> Entries<'a> {
         Ok(())
     }
 
+    /// The option of this name; `None` if it is missing.
     pub(super) fn get(&self, word: &str) -> Option<&'a Entry> {
         self.by_name.get(word).copied()
     }
 
+    /// The value of an option; `None` if it is missing or empty.
     pub(super) fn text(&self, word: &str) -> Option<&'a str> {
         self.get(word)?.value.as_deref().filter(|value| !value.is_empty())
     }
 
+    /// An option that is a whole number within `range`.
     pub(super) fn whole(&self, word: &str, range: RangeInclusive<u64>) -> Read<Option<u64>> {
         let Some(entry) = self.get(word) else { return Ok(None) };
         let number = entry.parse(|text| self.base.number(text))?;
@@ -110,15 +117,17 @@ impl<'a> Entries<'a> {
         Err(entry.wrong(format!("write {} to {}", range.start(), range.end())))
     }
 
+    /// An option that is a number of bytes or a percentage.
     pub(super) fn extent(&self, word: &str) -> Read<Option<Extent>> {
         self.get(word).map(|entry| entry.parse(|text| self.base.extent(text))).transpose()
     }
 
+    /// An option that is a time; a number without a unit counts `bare_ns` each.
     pub(super) fn time(&self, word: &str, bare_ns: u64) -> Read<Option<Duration>> {
         self.get(word).map(|entry| entry.parse(|text| time(text, bare_ns))).transpose()
     }
 
-    // 0 or 1.
+    /// An option that is 0 or 1.
     pub(super) fn boolean(&self, word: &str) -> Read<Option<bool>> {
         let Some(entry) = self.get(word) else { return Ok(None) };
         match entry.value()? {
@@ -128,7 +137,7 @@ impl<'a> Entries<'a> {
         }
     }
 
-    // It is enough to name it.
+    /// An option that is 0 or 1, or 1 where it has no value; false where it is missing.
     pub(super) fn flag(&self, word: &str) -> Read<bool> {
         match self.get(word) {
             Some(Entry { value: None, .. }) => Ok(true),
@@ -136,6 +145,7 @@ impl<'a> Entries<'a> {
         }
     }
 
+    /// An option that is one of `choices`.
     pub(super) fn choice(
         &self,
         word: &str,
@@ -147,8 +157,8 @@ impl<'a> Entries<'a> {
         found.map(Some).ok_or_else(|| entry.wrong(format!("write {}", choices.join(", "))))
     }
 
-    // Of reads, writes and trims: one value for all, or a list of values, in which those that are
-    // left out at its end are the last one before, and those that are empty are none.
+    /// An option with values for reads, writes and trims: one for all, or a list. Values missing at
+    /// its end repeat the last one; empty ones are `None`.
     pub(super) fn each(&self, word: &str) -> Read<Option<Each<'a>>> {
         let Some(entry) = self.get(word) else { return Ok(None) };
         let parts: Vec<&str> = entry.value()?.split(',').map(str::trim).collect();
@@ -163,7 +173,7 @@ impl<'a> Entries<'a> {
     }
 }
 
-// Fails unless it says nothing.
+// Refuses an option that is unknown or not supported, unless its value is the one without effect.
 fn refuse(entry: &Entry, word: &str) -> Read<()> {
     let name = &entry.name;
     let wrong = |reason: String| JobError { line: entry.line, reason };

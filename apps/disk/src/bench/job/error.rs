@@ -1,14 +1,14 @@
-//! What is wrong in a job file, and what has no effect there.
+//! Errors in job files, and notes on options without effect.
 
-/// What is wrong with a job file, and where.
+/// An error in a job file, with its line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct JobError {
-    /// From 1.
+    /// The line, from 1.
     pub(crate) line: usize,
     pub(crate) reason: String,
 }
 
-/// Something that a job file says to no effect.
+/// An option in a job file that has no effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Note {
     pub(crate) line: usize,

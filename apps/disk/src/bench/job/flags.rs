@@ -1,4 +1,4 @@
-//! The job that flags describe.
+//! Makes a job of flags.
 
 use measure::Duration;
 
@@ -9,16 +9,19 @@ use crate::bench::BenchError;
 use crate::bench::flags::BenchFlags;
 use document::per_second;
 
-/// Of a load that says neither how long it is nor how much.
+/// Default runtime of a load that has no number of requests either.
 const RUNTIME: Duration = Duration::from_ms(10_000);
-/// Of a point of a sweep or a run of a comparison, and what keeps a disk busy.
+/// Default runtime and warm-up of a point of a sweep or a run of a comparison, and the queue depth
+/// of a sweep, which keeps a disk busy.
 const POINT_RUNTIME: Duration = Duration::from_ms(3_000);
 const POINT_RAMP: Duration = Duration::from_ms(300);
 const POINT_DEPTH: u16 = 64;
 
 impl Job {
+    /// The job that flags describe.
+    ///
     /// # Errors
-    /// The first flag that cannot be.
+    /// The first flag that is invalid.
     pub(crate) fn of_flags(flags: &BenchFlags) -> Result<Self, BenchError> {
         let read_percent = flags.rw.read_percent(flags.rwmixread);
         let rate = match (&flags.rate_iops, flags.rate) {
@@ -36,7 +39,7 @@ impl Job {
         let unlimited = flags.requests.is_none();
         let (runtime, ramp, depth) = match flags.sweep {
             Some(_) => (POINT_RUNTIME, POINT_RAMP, POINT_DEPTH),
-            // Requests that are counted may all be over before a ramp is.
+            // No warm-up where requests are counted: all may have ended before it does.
             None if flags.targets.len() > 1 && unlimited => (POINT_RUNTIME, POINT_RAMP, 1),
             None => (RUNTIME, Duration::ZERO, 1),
         };

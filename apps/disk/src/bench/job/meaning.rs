@@ -1,4 +1,4 @@
-//! What options mean, by themselves and together.
+//! Reads each setting of a job from its options.
 
 use measure::Duration;
 use workload::Spacing;
@@ -9,9 +9,9 @@ use clap::ValueEnum as _;
 
 use crate::bench::pattern::{Pattern, skew};
 
-/// Fio's.
+/// Fio's limit on the length of `percentile_list`.
 const PERCENTILES_MOST: usize = 20;
-/// Fio's checks, in whose place ours stands.
+/// Fio's values of `verify`; each turns on afar's own check.
 const CHECKS: [&str; 16] = [
     "md5",
     "crc64",
@@ -32,6 +32,7 @@ const CHECKS: [&str; 16] = [
 ];
 
 impl Entries<'_> {
+    /// `rw`; sequential reads by default.
     pub(super) fn pattern(&self) -> Read<Pattern> {
         let Some(entry) = self.get("rw") else { return Ok(Pattern::Read) };
         let value = entry.value()?;
@@ -47,7 +48,7 @@ impl Entries<'_> {
         })
     }
 
-    // The last of both words counts.
+    /// The percentage of reads, by `rwmixread` or `rwmixwrite`, whichever is last.
     pub(super) fn read_percent(&self, rw: Pattern) -> Read<u8> {
         let read = self.whole("rwmixread", 0..=100)?;
         let write = self.whole("rwmixwrite", 0..=100)?.map(|share| 100 - share);
@@ -60,6 +61,7 @@ impl Entries<'_> {
         Ok(rw.read_percent(mixed))
     }
 
+    /// `bs`: bytes of a request. Reads and others must have the same size if there are both.
     pub(super) fn block_bytes(&self, read_percent: u8) -> Read<u64> {
         const DEFAULT: u64 = 4096;
         let Some((entry, [read, other, trim])) = self.each("bs")? else { return Ok(DEFAULT) };
@@ -74,8 +76,8 @@ impl Entries<'_> {
         }
     }
 
-    // Fio limits reads and the others each by itself, and mixes them as it is told: so the one that
-    // is limited more limits both.
+    /// Requests per second of one thread, by `rate` and `rate_iops`; `None` if not limited. Fio
+    /// limits reads and others separately at a fixed mix, so the tighter limit holds for both.
     pub(super) fn rate(&self, read_percent: u8, block_bytes: u64) -> Read<Option<f64>> {
         let is_trim = self.pattern()?.trims();
         let mut least: Option<f64> = None;
@@ -94,6 +96,7 @@ impl Entries<'_> {
         Ok(least)
     }
 
+    /// `rate_process`: even spacing by default.
     pub(super) fn spacing(&self) -> Read<Spacing> {
         Ok(match self.choice("rate_process", &["linear", "poisson"])? {
             Some("poisson") => Spacing::Poisson,
@@ -101,6 +104,7 @@ impl Entries<'_> {
         })
     }
 
+    /// `thinktime` and `thinktime_blocks`: a pause, and the number of requests before each.
     pub(super) fn think(&self) -> Read<Option<(Duration, u32)>> {
         const MICROSECOND_NS: u64 = 1000;
         let requests = self.whole("thinktime_blocks", 1..=u32::MAX.into())?.unwrap_or(1);
@@ -109,11 +113,13 @@ impl Entries<'_> {
         Ok(time.map(|time| (time, requests)))
     }
 
+    /// `random_distribution`: the skew; `None` if uniform.
     pub(super) fn zipf(&self) -> Read<Option<f64>> {
         let Some(entry) = self.get("random_distribution") else { return Ok(None) };
         entry.parse(skew)
     }
 
+    /// `verify`: whether reads are checked.
     pub(super) fn verifies(&self) -> Read<bool> {
         let Some(entry) = self.get("verify") else { return Ok(false) };
         match entry.value()? {
@@ -126,17 +132,20 @@ impl Entries<'_> {
         }
     }
 
+    /// `sync`: whether each write ends on the medium.
     pub(super) fn is_forced(&self) -> Read<bool> {
         let sync = self.choice("sync", &["none", "0", "sync", "1", "dsync"])?;
         Ok(matches!(sync, Some("sync" | "1" | "dsync")))
     }
 
+    /// `fsync` or `fdatasync`: the number of writes before each flush.
     pub(super) fn flush_every(&self) -> Read<Option<u32>> {
         let of = |word| self.whole(word, 0..=u32::MAX.into());
         let every = of("fsync")?.or(of("fdatasync")?).filter(|every| *every > 0);
         Ok(every.and_then(|every| u32::try_from(every).ok()))
     }
 
+    /// `randseed`, or 1; `None`, another seed each time, if `randrepeat` and `allrandrepeat` are 0.
     pub(super) fn seed(&self) -> Read<Option<u64>> {
         let given = self.whole("randseed", 0..=u64::MAX)?;
         let is_same = self.boolean("randrepeat")? != Some(false);
@@ -144,6 +153,7 @@ impl Entries<'_> {
         Ok(given.or_else(|| is_same.then_some(1)))
     }
 
+    /// `percentile_list`; `None` if it is missing.
     pub(super) fn percentiles(&self) -> Read<Option<Vec<f64>>> {
         let Some(entry) = self.get("percentile_list") else { return Ok(None) };
         let numbers = entry.value()?.split(':').map(|text| text.trim().parse().ok());
@@ -155,7 +165,7 @@ impl Entries<'_> {
         })
     }
 
-    // A null engine's disk is null.
+    /// The disk: `filename`, or `null:` with `ioengine=null`.
     pub(super) fn place(&self) -> Read<Option<Place>> {
         if self.text("ioengine") == Some("null") {
             return Ok(Some(Place::Uri("null:".to_owned())));
@@ -165,7 +175,7 @@ impl Entries<'_> {
         if is_uri(name) {
             return Ok(Some(Place::Uri(name.to_owned())));
         }
-        // Fio takes several files, with colons between them and a backslash before those in names.
+        // Fio separates files with colons; a colon in a name has a backslash before it.
         let name = name.replace("\\:", "\0");
         if name.contains(':') {
             return Err(entry.wrong("is not supported; write a section for each file"));
@@ -179,11 +189,11 @@ impl Entries<'_> {
     }
 }
 
-/// Kinds of disks that have names of their own.
+/// Schemes of disk URIs; any other name is a path.
 const SCHEMES: [&str; 8] =
     ["nvme+tcp:", "iscsi:", "file:", "memory:", "null:", "model:", "fault:", "trace:"];
 
-/// The disk that a `filename` without a directory names.
+/// The disk that `--filename` names: a URI or a path.
 pub(crate) fn place_of(name: &str) -> Place {
     let name = name.to_owned();
     if is_uri(&name) { Place::Uri(name) } else { Place::Path(name) }

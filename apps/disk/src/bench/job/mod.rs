@@ -1,13 +1,13 @@
-//! Job files: loads written down in fio's words.
+//! Job files: loads described by fio's options.
 //!
 //! ```text
 //! text: bytes ─► sections ─► entries: values by word ─► meaning ─► options: Job
-//!                                  └ words and units say what there is
+//!                                  └ words: known options; units: numbers
 //! ```
 //!
-//! A load of `afar bench` is a `Job`, whether flags say it or a section of a job file.
+//! Every load of `afar bench` is a `Job`, made from flags or from a section of a job file.
 //!
-//! Nothing here looks at a disk or an environment: what a path leads to is seen by who opens it.
+//! Nothing here opens a disk or reads the environment.
 
 mod entries;
 mod error;
@@ -23,10 +23,11 @@ pub(crate) use error::{JobError, Note};
 pub(crate) use options::{Job, Place};
 pub(crate) use units::{Extent, fio_size, fio_time};
 
-/// The jobs of a file, and what in it has no effect.
+/// Parses a job file whose variables have the values of `variable`: its jobs, and notes on options
+/// without effect.
 ///
 /// # Errors
-/// The first thing in it that cannot be.
+/// The first error in the file.
 pub(crate) fn read(
     bytes: &[u8],
     variable: &dyn Fn(&str) -> Option<String>,
@@ -35,7 +36,7 @@ pub(crate) fn read(
     let sections = text::read(bytes, variable)?;
     let jobs = sections.iter().map(|section| Job::read(section, &mut notes));
     let jobs = jobs.collect::<Result<Vec<_>, _>>()?;
-    // What is global is read with every section.
+    // Global options are read with every section, so their notes repeat.
     notes.sort_by_key(|note: &Note| note.line);
     notes.dedup();
     Ok((jobs, notes))

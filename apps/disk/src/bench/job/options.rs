@@ -1,7 +1,7 @@
-//! The options of a section into a job.
+//! Makes a job of the options of a section.
 //!
-//! The last of several options of one name counts. What is not said is fio's default, but for the
-//! size: that of the disk.
+//! Of several options of one name the last counts. Defaults are fio's, except for the size, which
+//! is that of the disk.
 
 use measure::Duration;
 use workload::Spacing;
@@ -12,58 +12,58 @@ use super::text::{Entry, Section};
 use super::units::{Extent, SECOND_NS};
 use crate::bench::pattern::Pattern;
 
-/// What is to be loaded.
+/// The disk of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// As on the command line.
+    /// A disk's URI, as on the command line.
     Uri(String),
     /// A file or block device.
     Path(String),
 }
 
-/// A section.
+/// A load: a section of a job file, or flags.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Job {
     pub(crate) name: String,
     pub(crate) line: usize,
-    /// As they were written, if they have values, without what is global.
+    /// Options with values, as they were written, without global ones.
     pub(crate) options: Vec<(String, String)>,
-    /// What is global, likewise.
+    /// Global options with values, as they were written.
     pub(crate) globals: Vec<(String, String)>,
-    /// What the command line names if it is `None`.
+    /// The disk; the one on the command line if it is `None`.
     pub(crate) place: Option<Place>,
     pub(crate) rw: Pattern,
     pub(crate) read_percent: u8,
-    /// Skew of requests at random.
+    /// Skew of random requests; uniform if `None`.
     pub(crate) zipf: Option<f64>,
     pub(crate) block_bytes: u64,
     pub(crate) size: Option<Extent>,
     pub(crate) offset: Extent,
-    /// Bytes that each of its threads moves; as many as there are if `None`.
+    /// Bytes that each thread reads or writes; the size of the region if `None`.
     pub(crate) io_size: Option<Extent>,
     pub(crate) number_ios: Option<u64>,
     pub(crate) depth: u16,
     pub(crate) threads: u16,
-    /// Requests per second of all threads.
+    /// Requests per second of all threads; a closed loop if `None`.
     pub(crate) rate: Option<f64>,
     pub(crate) spacing: Spacing,
     pub(crate) think: Option<(Duration, u32)>,
     pub(crate) delay: Duration,
     pub(crate) ramp: Duration,
     pub(crate) runtime: Option<Duration>,
-    /// It runs for that long, however much that is.
+    /// The job ends by `runtime` or `number_ios`, not when it has been through its bytes once.
     pub(crate) is_time_based: bool,
     pub(crate) verifies: bool,
     pub(crate) reads_back: bool,
-    /// Writes end when they are on the medium.
+    /// Each write is answered only when it is on the medium.
     pub(crate) is_forced: bool,
-    /// A flush follows after so many writes.
+    /// A flush follows each time this number of writes has been made.
     pub(crate) flush_every: Option<u32>,
-    /// Another one each time if `None`.
+    /// Another seed for each run if `None`.
     pub(crate) seed: Option<u64>,
-    /// Fio's if `None`.
+    /// Fio's list if `None`.
     pub(crate) percentiles: Option<Vec<f64>>,
-    /// It begins when all above it have ended.
+    /// The job begins when all jobs before it have ended.
     pub(crate) waits: bool,
     pub(crate) begins_group: bool,
     pub(crate) is_grouped: bool,
@@ -73,10 +73,10 @@ const DEPTH_MOST: u64 = 4095;
 const THREADS_MOST: u64 = 64;
 
 impl Job {
-    /// Of a section, with notes on what is said there to no effect.
+    /// Makes a job of a section; adds to `notes` what has no effect.
     ///
     /// # Errors
-    /// The first option that is not known, not supported or wrong.
+    /// The first option that is unknown, not supported or wrong.
     pub(super) fn read(section: &Section, notes: &mut Vec<Note>) -> Read<Self> {
         let words = Entries::of(section, notes)?;
         let rw = words.pattern()?;
@@ -134,7 +134,7 @@ impl Job {
     }
 }
 
-// What is in range of a smaller type.
+// A number that was checked to fit.
 fn small(number: u64) -> u16 {
     u16::try_from(number).unwrap_or(u16::MAX)
 }

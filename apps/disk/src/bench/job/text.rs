@@ -1,50 +1,50 @@
-//! The text of a job file: sections of `name=value`, as fio reads them.
+//! Parses the text of a job file, as fio does: sections of `name=value`.
 //!
 //! ```text
-//! bytes ─► lines ─► comments cut off, ${VARIABLES} replaced ─► sections, each with what is global
+//! bytes ─► lines ─► comments removed, ${VARIABLES} replaced ─► sections, each with global options
 //! ```
 //!
-//! Read here and not by a library: errors and notes begin with the line of their entry, and no
-//! library of INI files tells it. rust-ini 0.21 also takes a key without `=` for a part of the next
-//! one's name (`stonewall` above `bs=4k` is one key), and reports a bracket left open in line 3 at
-//! line 5; configparser 3.3 makes one section of two with the same name.
+//! No library of INI files does this: none reports the line of an entry, which errors and notes
+//! begin with. rust-ini 0.21 also takes a key without `=` for a part of the next one's name
+//! (`stonewall` above `bs=4k` is one key), and reports a bracket left open in line 3 at line 5;
+//! configparser 3.3 makes one section of two with the same name.
 
 use super::JobError;
 
-/// One `name=value`; the value is empty where there was none.
+/// One `name=value`; the value is `None` where there is no `=`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// From 1.
+    /// The line, from 1.
     pub(crate) line: usize,
     pub(crate) name: String,
     pub(crate) value: Option<String>,
 }
 
-/// A section, which is a job.
+/// A section that is a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Section {
     pub(crate) line: usize,
     pub(crate) name: String,
-    /// Those of `[global]` above it first.
+    /// All options of the section; first those of `[global]` sections above it.
     pub(crate) entries: Vec<Entry>,
-    /// How many of them are global.
+    /// How many of `entries` are global.
     pub(crate) global_count: usize,
 }
 
-/// What stands in a section whose name begins so is for all that follow.
+/// The options of a section whose name begins with this apply to all sections below.
 const GLOBAL: &str = "global";
 
-/// Reads a text whose variables have these values.
+/// Parses a job file whose variables have the values of `variable`.
 ///
 /// # Errors
-/// The first line that cannot be.
+/// The first invalid line.
 pub(crate) fn read(
     bytes: &[u8],
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Vec<Section>, JobError> {
     let mut globals: Vec<Entry> = Vec::new();
     let mut sections: Vec<Section> = Vec::new();
-    // Where entries go: nowhere yet, to what is global, or to the last section.
+    // Whether entries belong to `globals` or to the last section; `None` above the first section.
     let mut is_global = None;
     for (index, bytes) in bytes.split(|&byte| byte == b'\n').enumerate() {
         let line = index + 1;
@@ -84,6 +84,7 @@ fn without_comment(line: &str) -> &str {
     line.split([';', '#']).next().unwrap_or_default()
 }
 
+// Splits `name=value`.
 fn entry(line: usize, text: &str) -> Entry {
     let (name, value) = match text.split_once('=') {
         Some((name, value)) => (name, Some(value.trim().to_owned())),
@@ -92,7 +93,7 @@ fn entry(line: usize, text: &str) -> Entry {
     Entry { line, name: name.trim().to_owned(), value }
 }
 
-// `${NAME}` by its value; what is not set would silently be nothing.
+// Replaces each `${NAME}` by its value. One that is not set is an error; fio inserts nothing.
 fn expand(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
     let mut out = String::new();
     let mut rest = text;

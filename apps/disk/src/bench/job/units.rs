@@ -1,33 +1,33 @@
 //! Numbers with units, as fio reads them.
 //!
-//! fio's `k` is 1024 and its `KiB` 1000, unless `kb_base=1000` turns both round; its `Ki` is its
-//! `k`. What follows a number and is no unit fio does not look at; here it is an error.
+//! fio's `k` is 1024 and its `KiB` 1000, unless `kb_base=1000` swaps both; its `Ki` is its `k`.
+//! fio ignores what follows a number and is no unit; here that is an error.
 
 use measure::Duration;
 
-/// An amount of a device.
+/// A number of bytes, or a share of a disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
     Bytes(u64),
-    /// Of what there is.
+    /// Percent of the disk or region.
     Percent(u8),
 }
 
-/// What `k` is.
+/// The meaning of `k`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum KbBase {
-    /// 1000: so `KiB` is 1024.
+    /// `k` is 1000, `KiB` 1024.
     Thousand,
-    /// 1024: so `KiB` is 1000.
+    /// `k` is 1024, `KiB` 1000.
     #[default]
     Binary,
 }
 
 impl KbBase {
-    /// Reads a number that may have a unit of data: `4k`, `1M`, `0x1000`.
+    /// Parses a number that may have a unit of bytes: `4k`, `1M`, `0x1000`.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// A sentence on what is wrong.
     pub(crate) fn number(self, text: &str) -> Result<u64, String> {
         let (number, unit) = split(text, "4k")?;
         let factor = self.factor(unit).ok_or_else(|| {
@@ -36,10 +36,10 @@ impl KbBase {
         number.checked_mul(factor).ok_or_else(|| format!("\"{text}\" is too much"))
     }
 
-    /// Reads a number, or a percentage up to 100.
+    /// Parses a number of bytes, or a percentage up to 100.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// A sentence on what is wrong.
     pub(crate) fn extent(self, text: &str) -> Result<Extent, String> {
         let Some(share) = text.strip_suffix('%') else {
             return self.number(text).map(Extent::Bytes);
@@ -49,6 +49,7 @@ impl KbBase {
         Ok(Extent::Percent(percent))
     }
 
+    // Bytes of a unit; `None` if it is unknown.
     fn factor(self, unit: &str) -> Option<u64> {
         let [plain, with_ib]: [u64; 2] = match self {
             Self::Thousand => [1000, 1024],
@@ -73,7 +74,7 @@ impl KbBase {
 }
 
 impl Extent {
-    /// How many bytes that is of so many.
+    /// The bytes of this extent, where 100 % are `all`.
     pub(crate) fn of(self, all: u64) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes,
@@ -85,10 +86,10 @@ impl Extent {
     }
 }
 
-/// Reads a time: without a unit, so many of `bare_ns`.
+/// Parses a time; a number without a unit counts `bare_ns` each.
 ///
 /// # Errors
-/// What is wrong with it.
+/// A sentence on what is wrong.
 pub(crate) fn time(text: &str, bare_ns: u64) -> Result<Duration, String> {
     let (number, unit) = split(text, "10s")?;
     let factor_ns = match unit.to_ascii_lowercase().as_str() {
@@ -105,27 +106,27 @@ pub(crate) fn time(text: &str, bare_ns: u64) -> Result<Duration, String> {
     ns.map(Duration::from_ns).ok_or_else(|| format!("\"{text}\" is too long; at most 200 days"))
 }
 
-/// Reads a size as fio does without `kb_base`.
+/// Parses a size as fio does without `kb_base`.
 ///
 /// # Errors
-/// What is wrong with it.
+/// A sentence on what is wrong.
 pub(crate) fn fio_size(text: &str) -> Result<u64, String> {
     KbBase::Binary.number(text)
 }
 
-/// Reads a time as fio does: without a unit, seconds.
+/// Parses a time as fio does: without a unit, in seconds.
 ///
 /// # Errors
-/// What is wrong with it.
+/// A sentence on what is wrong.
 pub(crate) fn fio_time(text: &str) -> Result<Duration, String> {
     time(text, SECOND_NS)
 }
 
-/// A second, what times without a unit mostly are in.
+/// Nanoseconds of a second, fio's default unit of most times.
 pub(crate) const SECOND_NS: u64 = 1_000_000_000;
 const MOST_NS: u64 = 200 * 24 * 3600 * SECOND_NS;
 
-// A number, in hexadecimal after 0x, and what follows it. `example` is one for the error.
+// Splits a number, hexadecimal after 0x, from the unit behind it. The error shows `example`.
 fn split<'a>(text: &'a str, example: &str) -> Result<(u64, &'a str), String> {
     let (digits, radix) = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(digits) => (digits, 16),

@@ -1,6 +1,6 @@
-//! The words of job files: all of fio's, and what becomes of each here.
+//! The names of fio's options, and how afar treats each: supported, without effect, or refused.
 
-/// Words that do here what they do in fio.
+/// Options that do what they do in fio.
 pub(super) const SUPPORTED: &[&str] = &[
     "allrandrepeat",
     "bs",
@@ -46,7 +46,7 @@ pub(super) const SUPPORTED: &[&str] = &[
     "verify",
 ];
 
-/// Other names of words.
+/// Aliases of options: alias, and the option's name.
 pub(super) const ALIASES: &[(&str, &str)] = &[
     ("blockalign", "ba"),
     ("blocksize", "bs"),
@@ -77,7 +77,7 @@ const MEMORY: &str = "memory for requests is afar's own";
 const RECORDED: &str = "all latencies are in the record";
 const TIMED: &str = "every request is timed";
 
-/// Words that change nothing here, and why.
+/// Options without effect here, and why.
 pub(super) const MEANINGLESS: &[(&str, &str)] = &[
     ("allow_file_create", FILES),
     ("clat_percentiles", RECORDED),
@@ -124,8 +124,8 @@ const PIN: &str = "run afar under taskset";
 const ONE_FILE: &str = "write a section for each file";
 const RECORD: &str = "read the JSON, which has requests by the second and full histograms";
 
-/// Words that would change what is measured: the value that changes nothing, if there is one, and
-/// what to do in their place, if there is anything.
+/// Unsupported options, which would change what is measured: the name, the value without effect
+/// that is accepted (or ""), and what to do instead (or "").
 #[rustfmt::skip] // one row, one line
 pub(super) const UNSUPPORTED: &[(&str, &str, &str)] = &[
     ("allow_mounted_write", "0", ""), ("atomic", "0", ""), ("ba", "", ONE_SIZE),
@@ -195,17 +195,17 @@ pub(super) const UNSUPPORTED: &[(&str, &str, &str)] = &[
     ("zone_reset_frequency", "", ""), ("zone_reset_threshold", "", ""),
 ];
 
-/// The one word that a name means.
+/// The option that `name` is an alias of, or `name` itself.
 pub(super) fn canonical(name: &str) -> &str {
     ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, word)| word)
 }
 
-/// The word that is nearest to one that there is not, if any is near.
+/// The option whose name is nearest to the unknown `name`, if one is near.
 pub(super) fn nearest(name: &str) -> Option<&'static str> {
     let aliases = ALIASES.iter().map(|(alias, _)| *alias);
     let meaningless = MEANINGLESS.iter().map(|(word, _)| *word);
     let unsupported = UNSUPPORTED.iter().map(|(word, ..)| *word);
-    // Of those equally near the first, so those that do something before those that do not.
+    // Of equally near names the first is taken, so supported ones come first.
     let all = SUPPORTED.iter().copied().chain(aliases).chain(meaningless).chain(unsupported);
     console::usage::nearest(name, all)
 }

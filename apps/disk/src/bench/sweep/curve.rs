@@ -1,4 +1,4 @@
-//! Loads at rates, one after another.
+//! Measures a curve, point by point.
 
 use console::layout::kilo;
 
@@ -8,17 +8,17 @@ use super::super::error::BenchError;
 use super::super::run::{self, Phase, Ready};
 use super::point::{self, Point};
 
-/// What was measured.
+/// The points of a curve.
 pub(super) struct Curve {
-    /// What a closed loop reached, unless rates were given.
+    /// The closed loop, whose rate is 100 %; `None` if rates were given.
     pub(super) closed: Option<Phase>,
     pub(super) points: Vec<Point>,
-    /// Why it ends here, if something has failed.
+    /// Why the curve ends early, if requests failed.
     pub(super) failure: Option<String>,
 }
 
 impl Curve {
-    // Measures another point; whether there may be more.
+    // Measures a point at `rate`. Returns false if interrupted or failed: no more points follow.
     pub(super) fn add(
         &mut self,
         session: &mut Session,
@@ -32,7 +32,7 @@ impl Curve {
         let load = ready.named(name).at(rate);
         let what = format!("{}/s  ", kilo(rate));
         let phase = run::run_together(session, &[load], &[0], what)?;
-        // A point that was cut short is none.
+        // An interrupted point does not count.
         if session.is_interrupted() {
             return Ok(false);
         }
@@ -45,6 +45,7 @@ impl Curve {
         Ok(true)
     }
 
+    // Whether the last point's latency is a multiple of the first one's.
     pub(super) fn has_exploded(&self) -> bool {
         let ends = self.points.first().zip(self.points.last());
         ends.is_some_and(|(first, last)| last.has_exploded(first))

@@ -1,11 +1,11 @@
-//! `--sweep`: the curve of latency against load.
+//! `--sweep`: measures latency against load.
 //!
 //! ```text
-//! closed loop: what there is at most ─► arrivals at shares of it, until latency explodes ─► points
+//! closed loop: highest rate ─► open loops at shares of it, until latency explodes ─► points
 //!                                       table, CSV, picture, record ◄───────────────────────┘
 //! ```
 //!
-//! A point is computed from alone, so that tests can do that with points of their own.
+//! Output is computed from points alone, so that tests can make their own.
 
 mod curve;
 mod output;
@@ -28,12 +28,12 @@ use document::per_second;
 
 use curve::Curve;
 
-/// Shares of what a closed loop reaches, which are measured in any case.
+/// Shares of the closed loop's rate that are always measured.
 const SHARES: [f64; 10] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95];
-/// Shares until latency explodes.
+/// Further shares, measured until latency explodes.
 const BEYOND: [f64; 6] = [1.0, 1.05, 1.1, 1.2, 1.35, 1.5];
 
-/// Files that were asked for.
+/// Output files that the flags name.
 struct Files {
     json: Option<Output>,
     csv: Option<Output>,
@@ -75,7 +75,7 @@ pub(super) fn sweep(flags: &BenchFlags, rates: &str) -> Result<ExitCode, Failure
     Ok(ExitCode::SUCCESS)
 }
 
-// Rates that were given, ascending.
+// The rates of `--sweep`, ascending; none if it has no value.
 fn given(text: &str) -> Result<Vec<f64>, BenchError> {
     let words = text.split(',').filter(|_| !text.is_empty()).map(str::trim);
     let rate = |word| per_second(word).ok_or_else(|| BenchError::Sweep(text.to_owned()));
@@ -84,6 +84,7 @@ fn given(text: &str) -> Result<Vec<f64>, BenchError> {
     Ok(rates)
 }
 
+// Measures the points at `rates`, or else a closed loop and points at shares of its rate.
 fn measure(session: &mut Session, ready: &Ready, rates: Vec<f64>) -> Result<Curve, BenchError> {
     let mut curve = Curve { closed: None, points: Vec::new(), failure: None };
     if !rates.is_empty() {
@@ -98,7 +99,7 @@ fn measure(session: &mut Session, ready: &Ready, rates: Vec<f64>) -> Result<Curv
         return Ok(curve);
     }
     let name = "closed loop";
-    // Beyond the last of these only as many points follow as it takes.
+    // How many points of `BEYOND` follow is not known yet.
     session.expect("point", 1 + SHARES.len());
     let closed = run::run_together(session, &[ready.named(name)], &[0], format!("{name}  "))?;
     let tally = &closed.outcomes[0].tally;
@@ -120,6 +121,7 @@ fn measure(session: &mut Session, ready: &Ready, rates: Vec<f64>) -> Result<Curv
     Ok(curve)
 }
 
+// Prints the table and writes the files.
 fn write(
     flags: &BenchFlags,
     ready: &Ready,
@@ -134,7 +136,7 @@ fn write(
         true => String::new(),
         false => output::text(ready, curve),
     };
-    // What was there before is worth more than rows and lines of nothing.
+    // Without anything to write, older files are left as they are.
     let has_points = !curve.points.is_empty();
     let files = Files {
         csv: files.csv.filter(|_| has_points),
@@ -144,6 +146,7 @@ fn write(
     console::answer(text, vec![(files.csv, &csv), (files.svg, &svg), (files.json, &json)])
 }
 
+// The record: fio's JSON with a phase for each point, and the curve.
 fn record(flags: &BenchFlags, curve: &Curve, interrupted: bool) -> serde_json::Value {
     let closed = curve.closed.iter();
     let phases: Vec<&Phase> = closed.chain(curve.points.iter().map(|point| &point.phase)).collect();

@@ -1,4 +1,4 @@
-//! A curve as a table, as rows for other programs, as a picture and as a record.
+//! A curve as a table, CSV, a picture and a record.
 
 use chart::BLUE;
 use console::layout::{NONE, row, table};
@@ -12,16 +12,17 @@ use crate::curve;
 use crate::curve::Frame;
 use console::layout::count;
 
-/// What requests are.
+/// Describes the load, as an open loop.
 fn kind(ready: &Ready) -> String {
     how(&ready.job).replace("closed loop", "open loop")
 }
 
+// The rate of the closed loop, if there was one.
 fn closed(curve: &Curve) -> Option<f64> {
     curve.closed.as_ref().map(|phase| phase.outcomes[0].tally.per_second())
 }
 
-/// For people.
+/// The curve as a table for people.
 pub(super) fn text(ready: &Ready, curve: &Curve) -> String {
     let mut text = format!("\nafar: {}: {}\n", ready.target, kind(ready));
     if let Some(rate) = closed(curve) {
@@ -46,7 +47,7 @@ pub(super) fn text(ready: &Ready, curve: &Curve) -> String {
     text + "\n" + &table(&rows)
 }
 
-/// For programs: a row for each point, and a name with its unit for each column.
+/// The curve as CSV: a row for each point; names of columns end in their unit.
 pub(super) fn csv(points: &[Point]) -> String {
     let records: Vec<Value> = points.iter().map(Point::record).collect();
     let mut text = COLUMNS.join(",") + "\n";
@@ -61,7 +62,7 @@ pub(super) fn csv(points: &[Point]) -> String {
     text
 }
 
-/// Of the rows for programs: names of a point's record.
+/// Columns of the CSV: names of fields in a point's record.
 const COLUMNS: [&str; 14] = [
     "load_share",
     "offered_per_s",
@@ -79,7 +80,7 @@ const COLUMNS: [&str; 14] = [
     "target_processor_ns_per_request",
 ];
 
-/// For records.
+/// The curve as JSON, for the record.
 pub(super) fn record(curve: &Curve) -> Value {
     json!({
         "closed_loop_per_s": closed(curve),
@@ -88,7 +89,7 @@ pub(super) fn record(curve: &Curve) -> Value {
     })
 }
 
-/// Latency against what arrived. What was achieved may fall where the disk has no more.
+/// Draws latency against offered load. (Achieved load may fall when the disk is overloaded.)
 pub(super) fn picture(ready: &Ready, curve: &Curve) -> String {
     let of = |point: &Point| curve::Point::of(point.offered, &point.latency);
     let points: Vec<curve::Point> = curve.points.iter().map(of).collect();
@@ -112,7 +113,7 @@ pub(super) fn picture(ready: &Ready, curve: &Curve) -> String {
     curve::draw(&frame, &[curve::Curve { name: &name, colour: BLUE, points }])
 }
 
-// What fits above a picture.
+// Cuts a name to the width of a picture.
 fn shortened(name: &str) -> String {
     const MOST: usize = 72;
     if name.chars().count() <= MOST {
@@ -121,18 +122,20 @@ fn shortened(name: &str) -> String {
     name.chars().take(MOST - 1).chain(['…']).collect()
 }
 
-// 1, 2 or 5 of a decade.
+// The largest of 1, 2 or 5 times a power of ten that is at most `value`.
 fn step_below(value: f64) -> f64 {
     let decade = 10_f64.powf(value.log10().floor());
     [5.0, 2.0].into_iter().map(|step| step * decade).find(|step| *step <= value).unwrap_or(decade)
 }
 
+// The smallest of 1, 2 or 5 times a power of ten that is at least `value`.
 fn step_above(value: f64) -> f64 {
     let decade = 10_f64.powf(value.log10().floor());
     let steps = [1.0, 2.0, 5.0].into_iter().map(|step| step * decade);
     steps.into_iter().find(|step| *step >= value).unwrap_or(decade * 10.0)
 }
 
+// A rate, rounded to a whole number.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive rate")]
 fn whole(rate: f64) -> String {
     count(rate.round() as u64)

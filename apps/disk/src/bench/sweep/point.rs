@@ -1,4 +1,4 @@
-//! A point of a curve: what arrived, what was done, and how long that took.
+//! A point of a curve: offered load, achieved load and latency.
 
 use diskload::Tally;
 use measure::Histogram;
@@ -6,23 +6,23 @@ use serde_json::{Value, json};
 
 use crate::bench::run::Phase;
 
-/// See the module's description.
+/// A load at one rate, and its result.
 pub(super) struct Point {
-    /// Of what a closed loop reaches.
+    /// Offered load as a share of the closed loop's rate; `None` if rates were given.
     pub(super) share: Option<f64>,
     pub(super) offered: f64,
-    /// Of reads and writes together.
+    /// Latency of reads, writes and trims together.
     pub(super) latency: Histogram,
     pub(super) phase: Phase,
 }
 
-/// What a latency is then above that of the first point.
+/// Latency has exploded above this multiple of the first point's.
 const EXPLOSION: f64 = 10.0;
-/// Latencies that have names of their own.
+/// Quantiles of latency that are reported, with their names.
 pub(super) const QUANTILES: [(&str, f64); 4] =
     [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999)];
 
-/// Why a load is no point.
+/// Why a load does not count as a point; `None` if it does.
 pub(super) fn failure(tally: &Tally) -> Option<String> {
     let first = tally.first_failure.as_deref();
     match (tally.failure_count(), tally.count()) {
@@ -33,6 +33,7 @@ pub(super) fn failure(tally: &Tally) -> Option<String> {
 }
 
 impl Point {
+    /// The point that a load at rate `offered` has measured.
     pub(super) fn of(share: Option<f64>, offered: f64, phase: Phase) -> Self {
         let mut latency = Histogram::new();
         let operations = phase.outcomes[0].tally.operations();
@@ -44,13 +45,13 @@ impl Point {
         &self.phase.outcomes[0].tally
     }
 
-    /// Whether it takes many times as long as with little load.
+    /// Whether the mean latency is more than `EXPLOSION` times that of the first point.
     pub(super) fn has_exploded(&self, first: &Self) -> bool {
         let mean = |point: &Self| point.latency.mean().as_ns_f64();
         mean(self) > mean(first) * EXPLOSION
     }
 
-    /// As a record has it.
+    /// The point as JSON, for the record.
     pub(super) fn record(&self) -> Value {
         let tally = self.tally();
         let bytes: u64 = tally.operations().iter().map(|of| of.bytes).sum();
