@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use console::layout::count;
 use measure::LatencySummary;
 
-/// A line for each operation that was done, in microseconds, behind names of `width`; nothing if
-/// none was.
+/// The table, in microseconds, with a line for each operation that was done; "" if none was. Names
+/// have a column of `width`.
 pub(crate) fn table(
     title: &str,
     width: usize,

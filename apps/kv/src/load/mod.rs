@@ -1,4 +1,4 @@
-//! `afar load`: from flags to a record and a summary.
+//! `afar load`: runs a load on a key-value server; prints a summary, writes a record.
 
 pub(crate) mod flags;
 mod plan;
@@ -29,6 +29,7 @@ pub fn load(flags: &LoadFlags) -> Result<ExitCode, Failure> {
     }
 }
 
+// Runs `afar load kv`.
 fn kv(flags: &KvFlags) -> Result<ExitCode, Failure> {
     let plan = plan::Plan::resolve(flags)?;
     let json = flags.json.as_deref().map(Output::open).transpose()?;
@@ -64,16 +65,16 @@ fn kv(flags: &KvFlags) -> Result<ExitCode, Failure> {
     }
 }
 
-/// What there is to tell.
+/// The result of a load or of a search.
 struct Told {
     tally: ::load::Tally,
     is_interrupted: bool,
-    /// Of a search.
+    /// The rate of the try that `tally` is of; `None` without a search.
     rate_per_s: Option<f64>,
     search: Option<LoadSearch>,
 }
 
-/// A row for each operation, of the load and of the client beside it; of a search for each try.
+/// CSV: a row for each operation of the load and of the probe; after a search, for each try.
 fn csv_of(results: &LoadResults) -> String {
     if let Some(search) = &results.search {
         let leading = ["rate_per_s", "holds", "answered_per_s", "latency_ns"];
@@ -98,7 +99,7 @@ fn csv_of(results: &LoadResults) -> String {
     console::csv_of(&Value::Array(all.map(row).collect()), &leading)
 }
 
-// Fills the store if asked to, and runs the load or searches.
+// Fills the store with `--fill`, then runs the load or the search. Trouble with filling ends it.
 fn loaded(plan: &plan::Plan) -> Result<Told, ::load::LoadError> {
     let alone = |Loaded { tally, is_interrupted }| Told {
         tally,
@@ -124,6 +125,7 @@ fn loaded(plan: &plan::Plan) -> Result<Told, ::load::LoadError> {
     Ok(Told { tally, is_interrupted: interrupted, rate_per_s, search: Some(search) })
 }
 
+// The results for the record.
 fn results(Told { tally, is_interrupted, search, .. }: Told) -> LoadResults {
     let probe = tally.probe.as_deref().map(|tally| LoadProbe {
         request_count: tally.count(),
@@ -146,6 +148,7 @@ fn results(Told { tally, is_interrupted, search, .. }: Told) -> LoadResults {
     }
 }
 
+// The results of each operation that was requested.
 fn operations(tally: &::load::Tally) -> Vec<LoadOperation> {
     let operations = Operation::ALL.into_iter().map(|operation| {
         let of = tally.of(operation);

@@ -1,4 +1,4 @@
-//! Flags and property files into a load.
+//! Resolves flags and property files to a load.
 
 use std::io;
 use std::path::PathBuf;
@@ -13,16 +13,16 @@ use crate::load::slo::Slo;
 use document::per_second;
 
 const DURATION: Duration = Duration::from_ms(10_000);
-/// Longer than a wake-up costs a server in a virtual machine, several times over.
+/// Default busy-polling time: several times the cost of a wake-up in a virtual machine.
 const BUSY_POLL: Duration = Duration::from_ns(50_000);
-/// Of each try of a search, and of what comes before it.
+/// Default duration of each try of a search, and its warm-up.
 const TRY: Duration = Duration::from_ms(3_000);
 const TRY_WARM_UP: Duration = Duration::from_ms(500);
 const VALUE_BYTES_MAX: u64 = 512 << 20;
-/// As memcached allows.
+/// memcached's limit.
 const KEY_BYTES_MAX: u64 = 250;
 
-/// Flags that make no load.
+/// Invalid flags.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LoadUsage {
     #[error(
@@ -69,20 +69,22 @@ impl Classed for LoadUsage {
     }
 }
 
-/// A load that can be started.
+/// A checked load.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) config: LoadConfig,
     pub(crate) fill: bool,
-    /// What to search for, in place of one load.
+    /// A search for the highest rate, in place of one load.
     pub(crate) slo: Option<Slo>,
-    /// Properties of the workload file that mean nothing here.
+    /// Properties of the workload file that have no effect here.
     pub(crate) ignored: Vec<String>,
 }
 
 impl Plan {
+    /// Resolves the flags of `afar load kv`.
+    ///
     /// # Errors
-    /// The first flag that cannot be.
+    /// The first flag that is invalid.
     pub(crate) fn resolve(flags: &KvFlags) -> Result<Self, LoadUsage> {
         let (mut workload, ignored) = named(&flags.workload)?;
         if let Some(keys) = flags.keys {
@@ -109,7 +111,7 @@ impl Plan {
         }
         workload.theta = skew(flags, &workload)?;
         let slo = slo(flags);
-        // A search has tries of a length.
+        // The tries of a search end by time only.
         workload.operation_count = match slo {
             Some(_) => None,
             None => flags.requests.or(workload.operation_count),
@@ -150,7 +152,7 @@ impl Plan {
         Ok(Self { config, fill: flags.fill, slo, ignored })
     }
 
-    /// What the record says of it.
+    /// The parameters for the record.
     pub(crate) fn params(&self, flags: &KvFlags) -> LoadParams {
         let Self { config, fill, slo, .. } = self;
         let workload = &config.workload;
@@ -187,7 +189,7 @@ impl Plan {
     }
 }
 
-// A share of nothing is one here, unlike for memory.
+// Parses a share of reads; 0 % is allowed, unlike for shares of memory.
 fn reads_of(text: &str) -> Option<f64> {
     match text {
         "0" | "0%" => Some(0.0),
@@ -195,11 +197,13 @@ fn reads_of(text: &str) -> Option<f64> {
     }
 }
 
+// The search that `--slo` describes; `None` without the flag.
 fn slo(flags: &KvFlags) -> Option<Slo> {
     let bound = flags.slo?;
     Some(Slo { bound, limits: flags.slo_rates, spacing: flags.spacing })
 }
 
+// The size of keys by `--key-size`, checked for so many keys; `None` without the flag.
 fn key_bytes(flags: &KvFlags, keys: u64) -> Result<Option<usize>, LoadUsage> {
     let Some(bytes) = flags.key_size.map(measure::Bytes::get) else {
         return Ok(None);
@@ -211,6 +215,7 @@ fn key_bytes(flags: &KvFlags, keys: u64) -> Result<Option<usize>, LoadUsage> {
     }
 }
 
+// How updates append, by `--append`, to values of `value` bytes; `None` without the flag.
 fn growth(flags: &KvFlags, value: u64) -> Result<Option<Growth>, LoadUsage> {
     let Some(append) = flags.append else {
         return Ok(None);
@@ -223,13 +228,14 @@ fn growth(flags: &KvFlags, value: u64) -> Result<Option<Growth>, LoadUsage> {
     Ok(Some(Growth { append_bytes: size(append), limit_bytes: size(limit) }))
 }
 
-/// The server keeps a processor for itself, or nobody spins.
+/// The default of `--busy-poll`: 0 unless a processor is left for the server.
 fn busy_poll(threads: u32) -> Duration {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let spare = usize::try_from(threads).is_ok_and(|threads| threads < processors);
     if spare { BUSY_POLL } else { Duration::ZERO }
 }
 
+// The shares of operations for the record.
 fn shares(mix: &Mix) -> Vec<LoadShare> {
     let shares = [mix.read, mix.update, mix.insert, mix.scan, mix.read_modify_write];
     let named = Operation::ALL.into_iter().zip(shares).filter(|(_, share)| *share > 0.0);
@@ -238,6 +244,7 @@ fn shares(mix: &Mix) -> Vec<LoadShare> {
         .collect()
 }
 
+// A workload by its letter or property file, and properties without effect.
 fn named(name: &str) -> Result<(Ycsb, Vec<String>), LoadUsage> {
     let letter = match name {
         "a" | "A" => Some(YcsbName::A),
@@ -260,7 +267,7 @@ fn named(name: &str) -> Result<(Ycsb, Vec<String>), LoadUsage> {
     }
 }
 
-/// The skew of keys, where they have one.
+/// The skew of keys, checked; uniform keys take no `--theta`.
 fn skew(flags: &KvFlags, workload: &Ycsb) -> Result<f64, LoadUsage> {
     let is_uniform = workload.popularity == PopularityKind::Uniform;
     if let Some(theta) = flags.theta.filter(|_| is_uniform) {
@@ -270,6 +277,7 @@ fn skew(flags: &KvFlags, workload: &Ycsb) -> Result<f64, LoadUsage> {
     if theta > 0.0 && theta < 1.0 { Ok(theta) } else { Err(LoadUsage::Theta(theta)) }
 }
 
+// Parses the URI of a server.
 fn target(text: &str) -> Result<Target, LoadUsage> {
     let refused = || LoadUsage::Target(text.to_owned());
     let (scheme, rest) = text.split_once(':').ok_or_else(refused)?;
@@ -290,7 +298,7 @@ fn target(text: &str) -> Result<Target, LoadUsage> {
         Address::Unix(PathBuf::from(path))
     } else {
         let host = rest.strip_prefix("//").ok_or_else(refused)?.trim_end_matches('/');
-        // An IPv6 address has its colons in brackets.
+        // Colons of an IPv6 address are within brackets.
         let has_port = host.rsplit_once(':').is_some_and(|(_, port)| !port.contains(']'));
         match (host.is_empty(), has_port) {
             (true, _) => return Err(refused()),

@@ -1,4 +1,4 @@
-//! What a load came to, on one screen.
+//! The summary of a load for people.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use console::layout::count;
 
 const NAME: usize = 19;
 
-/// What is missing from every request having been answered, and with what was stored.
+/// A sentence on requests that were refused, lost or answered wrongly; `None` if there are none.
 pub(crate) fn shortfall(results: &LoadResults) -> Option<String> {
     let sum = |of: fn(&LoadOperation) -> u64| results.operations.iter().map(of).sum();
     let parts = [
@@ -27,7 +27,7 @@ pub(crate) fn shortfall(results: &LoadResults) -> Option<String> {
     }
 }
 
-/// The same of the client beside the load.
+/// The same sentence for the probe.
 fn lacking(probe: &LoadProbe) -> Option<String> {
     let troubles = probe.operations.iter().map(|of| of.refused_count + of.wrong_count);
     let troubles = troubles.sum::<u64>() + probe.lost_count;
@@ -44,7 +44,7 @@ fn lacking(probe: &LoadProbe) -> Option<String> {
     }
 }
 
-/// The whole summary.
+/// The summary of a load.
 pub(crate) fn text(run: &Run<LoadResults>) -> String {
     let (params, results) = (&run.params, &run.results);
     let mut out = format!("\nafar: {}: {}\n\n", params.target, how(params));
@@ -100,7 +100,7 @@ pub(crate) fn text(run: &Run<LoadResults>) -> String {
     out
 }
 
-/// What was looked for, and what was found.
+/// Rows about a search: the bound, and the rate that was found.
 fn searched(search: &LoadSearch) -> Vec<(&'static str, String)> {
     let bound = Duration::from_ns(search.bound_ns);
     let mut rows =
@@ -118,7 +118,7 @@ fn searched(search: &LoadSearch) -> Vec<(&'static str, String)> {
     rows
 }
 
-/// Median and extremes of the whole seconds, once there are enough to speak of a spread.
+/// Median, minimum and maximum of requests per whole second; `None` for fewer than 3 seconds.
 fn by_second(seconds: &[u64]) -> Option<String> {
     let mut whole = seconds.split_last().map(|(_, whole)| whole.to_vec())?;
     whole.sort_unstable();
@@ -129,6 +129,7 @@ fn by_second(seconds: &[u64]) -> Option<String> {
     Some(format!("{} ({} to {})", count(median), count(*least), count(*most)))
 }
 
+// Describes the load in a line.
 fn how(params: &LoadParams) -> String {
     let mix: Vec<String> = params
         .mix
@@ -161,6 +162,7 @@ fn latencies(title: &str, operations: &[LoadOperation]) -> String {
     crate::latencies::table(title, NAME, operations.iter().map(of))
 }
 
+// A rate, rounded to a whole number.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive rate")]
 fn rounded(rate: f64) -> u64 {
     rate.round() as u64

@@ -1,4 +1,4 @@
-//! A load at work: a live line, and Ctrl-C ends it with what was measured.
+//! Runs a load with a live line; Ctrl-C ends it, and what was measured remains.
 
 use std::time::Duration;
 
@@ -9,21 +9,21 @@ use sys::event::{Poll, Signals};
 
 const PERIOD: Duration = Duration::from_millis(500);
 
-/// Loads that are watched, one after another.
+/// Runs loads one after another.
 pub(crate) struct Watched {
     signals: Signals,
     poll: Poll,
     line: Option<Line>,
 }
 
-/// What came of one.
+/// The result of a load.
 pub(crate) struct Loaded {
     pub(crate) tally: Tally,
     pub(crate) is_interrupted: bool,
 }
 
 impl Watched {
-    /// Before any thread is started, so that none of them is interrupted.
+    /// Takes signals over. To be called before any thread is started, so that none is interrupted.
     ///
     /// # Errors
     /// When the kernel is out of descriptors.
@@ -34,7 +34,7 @@ impl Watched {
         Ok(Self { signals, poll, line: Line::if_watched() })
     }
 
-    /// Stores every record.
+    /// Stores every record of the workload.
     ///
     /// # Errors
     /// When the server cannot be reached.
@@ -47,7 +47,7 @@ impl Watched {
         self.during(|| ::load::fill(config, &progress), &progress, shown)
     }
 
-    /// Runs a load of values as they are, which `what` names.
+    /// Runs a load on a store that has `values`; `what` begins the live line.
     ///
     /// # Errors
     /// When the server cannot be reached.
@@ -64,6 +64,7 @@ impl Watched {
         self.during(|| ::load::run_on(config, values, &progress), &progress, shown)
     }
 
+    // Runs `work` on a thread, and draws what `shown` makes of answered requests and their rate.
     fn during(
         &mut self,
         work: impl FnOnce() -> Result<Tally, LoadError> + Send,
@@ -78,7 +79,7 @@ impl Watched {
             let (mut last_ns, mut last) = (monotonic_ns(), 0);
             let mut ready = Vec::new();
             while !worker.is_finished() {
-                // Short, so that a short load does not take longer to watch than to run.
+                // Short, so that the end of a short load is seen at once.
                 poll.wait(Some(PERIOD / 50), &mut ready)?;
                 if signals.next().is_some() {
                     is_interrupted = true;

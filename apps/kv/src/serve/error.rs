@@ -1,4 +1,4 @@
-//! Why there is no key-value server.
+//! Errors of `afar kv serve`.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use console::{Class, Classed};
 use store::{ServerError, StoreError};
 
-/// What cannot be served.
+/// Why a store cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ServeError {
     #[error(
@@ -37,7 +37,7 @@ pub(crate) enum ServeError {
 }
 
 impl ServeError {
-    /// What a server says, about a store in `directory`.
+    /// The error of a server whose store is in `directory`.
     pub(crate) fn of(error: ServerError, directory: PathBuf) -> Self {
         match error {
             ServerError::Store(source @ StoreError::Library(_)) => {

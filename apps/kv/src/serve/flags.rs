@@ -75,9 +75,10 @@ pub(crate) struct ServeFlags {
     pub(crate) ready_fd: Option<i32>,
 }
 
-/// What RocksDB takes.
+/// Smallest and largest write buffer of RocksDB, in bytes.
 const WRITE_BUFFER: [u64; 2] = [64 << 10, 1 << 40];
 
+// Parses a size within `WRITE_BUFFER`.
 fn write_buffer(text: &str) -> Result<Bytes, String> {
     let bytes: Bytes = text.parse().map_err(|error| format!("{error}"))?;
     let [least, most] = WRITE_BUFFER;

@@ -1,4 +1,4 @@
-//! `afar kv serve`: from flags to a server at work, until it is told to end.
+//! `afar kv serve`: runs a key-value server until a signal ends it.
 
 mod error;
 pub(crate) mod flags;
@@ -20,7 +20,7 @@ use crate::serve::error::ServeError;
 use crate::serve::flags::{ServeFlags, StoreCommand, StoreFlags};
 
 const PERIOD: WallDuration = WallDuration::from_millis(500);
-/// Connections, the store's files, and what else there is.
+/// Descriptors for connections, the store's files, and everything else.
 const DESCRIPTORS: u64 = 1 << 16;
 
 /// Runs `afar kv`.
@@ -34,10 +34,11 @@ pub fn kv(flags: &StoreFlags) -> Result<ExitCode, Failure> {
     }
 }
 
+// Runs `afar kv serve`.
 fn serve(flags: &ServeFlags) -> Result<ExitCode, Failure> {
-    // Before anything is opened that might get its number.
+    // Before anything else is opened, which might get the number of a descriptor that is closed.
     let awaiting = flags.ready_fd.map(awaiting).transpose()?;
-    // Before any thread is started, so that none of them is interrupted.
+    // Signals are taken over before any thread is started, so that none is interrupted.
     let signals = console::interrupts().map_err(ServeError::from)?;
     let json = Output::wanted(flags.json.as_deref())?;
     let started_unix_ns = sys::clock::unix_ns();
@@ -69,11 +70,13 @@ fn serve(flags: &ServeFlags) -> Result<ExitCode, Failure> {
     }
 }
 
+// The descriptor that --ready-fd names.
 fn awaiting(number: i32) -> Result<(i32, File), ServeError> {
     let descriptor = sys::process::inherited(number).map(|descriptor| (number, descriptor.into()));
     descriptor.map_err(|source| ServeError::ReadyFd { number, source: source.source })
 }
 
+// Listens at an address of a host, an IPv4 one if there is one.
 fn listen(text: &str) -> Result<TcpListener, ServeError> {
     let found = text.to_socket_addrs().map(Iterator::collect::<Vec<SocketAddr>>);
     let found = found.unwrap_or_default();
@@ -98,6 +101,7 @@ fn config(flags: &ServeFlags) -> ServerConfig {
     }
 }
 
+// The parameters for the record.
 fn params(flags: &ServeFlags, server: &Server) -> Params {
     Params {
         directory: flags.directory.display().to_string(),
@@ -113,7 +117,7 @@ fn params(flags: &ServeFlags, server: &Server) -> Params {
     }
 }
 
-/// Until a signal says that it is over, or the server has ended by itself.
+/// Draws the live line until a signal, or until the server has ended by itself.
 fn watch(server: &Server, signals: &Signals) -> sys::Result<()> {
     let mut poll = Poll::new()?;
     poll.add(signals, 0)?;
@@ -135,6 +139,7 @@ fn watch(server: &Server, signals: &Signals) -> sys::Result<()> {
     }
 }
 
+// The results for the record.
 fn results(outcome: &Outcome) -> Results {
     let operations = store::Operation::ALL.into_iter().map(|operation| {
         let of = outcome.of(operation);

@@ -1,4 +1,4 @@
-//! What a server says when it begins, and what it has done in the end.
+//! What a server prints at its start, and its summary at the end.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use results::served::{KvServed, Operation, Params, Results};
 
 const NAME: usize = 19;
 
-/// Where it serves, and what it is.
+/// The lines that are printed once clients can connect.
 pub(crate) fn welcome(params: &Params) -> String {
     let Params { directory, library, address, reader_count, writer_count, .. } = params;
     let plural = |count: u64, noun: &str| match count {
@@ -23,14 +23,14 @@ pub(crate) fn welcome(params: &Params) -> String {
     )
 }
 
-/// What is missing from every command having been done.
+/// A sentence on commands that RocksDB failed to do; `None` if there are none.
 pub(crate) fn shortfall(results: &Results) -> Option<String> {
     let errors: u64 = results.operations.iter().map(|of| of.error_count).sum();
     let first = results.first_error.as_deref().unwrap_or("it did not say why");
     (errors > 0).then(|| format!("RocksDB has not done {} commands; first: {first}", count(errors)))
 }
 
-/// The whole summary.
+/// The summary of a server that has ended.
 pub(crate) fn text(served: &KvServed) -> String {
     let (params, results) = (&served.params, &served.results);
     let mut out =
@@ -82,6 +82,7 @@ pub(crate) fn text(served: &KvServed) -> String {
     out
 }
 
+// Rows about what went wrong: name, count and reason.
 fn troubles(results: &Results) -> Vec<(&'static str, u64, String)> {
     let because = |why: &Option<String>| {
         why.as_ref().map(|why| format!("; the first: {why}")).unwrap_or_default()
@@ -96,6 +97,7 @@ fn troubles(results: &Results) -> Vec<(&'static str, u64, String)> {
     all.into_iter().filter(|(_, number, _)| *number > 0).collect()
 }
 
+// Describes the store's settings in a line.
 fn how(params: &Params) -> String {
     let Params { block_cache_bytes, write_buffer_bytes, direct, sync, work_ns, .. } = *params;
     let mut parts = vec![match block_cache_bytes {
@@ -116,11 +118,12 @@ fn latencies(
     operations: &[Operation],
     of: fn(&Operation) -> LatencySummary,
 ) -> String {
-    // PING is answered where it arrives.
+    // PING has no time: it is answered by the thread that receives it.
     let rows = operations.iter().filter(|one| of(one).max_ns > 0);
     crate::latencies::table(title, NAME, rows.map(|one| (one.operation.clone(), of(one))))
 }
 
+// A rate, rounded to a whole number.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive rate")]
 fn whole(rate: f64) -> String {
     count(rate.round() as u64)

@@ -1,9 +1,9 @@
-//! Why a workload came to nothing.
+//! Errors of `afar workload`.
 
 use console::{Class, Classed};
 use measure::Bytes;
 
-/// Why a workload came to nothing.
+/// Why a workload does not run, or its result does not count.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WorkloadError {
     #[error("--size {size}: less than {least} would stay in the processor's caches; give more")]

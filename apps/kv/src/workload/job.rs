@@ -7,27 +7,27 @@ use measure::{WorkloadInput, WorkloadOutcome};
 /// A job over generated data. The order of calls is prepare, run, verify, as often as the job is
 /// repeated; the other methods are called afterwards.
 pub(crate) trait Job {
-    /// As in the command.
+    /// The job's name on the command line.
     fn name(&self) -> &'static str;
 
-    /// Makes the data, or makes it as it was again. Not timed.
+    /// Generates the data, or restores it for the next run. Not timed.
     fn prepare(&mut self);
 
-    /// The job. Timed.
+    /// Does the job. Timed.
     fn run(&mut self);
 
-    /// Checks the result and answers its checksum. Not timed.
+    /// Checks the result and returns its checksum. Not timed.
     ///
     /// # Errors
     /// When the result is wrong.
     fn verify(&mut self) -> Result<u64, Box<dyn Error + Send + Sync>>;
 
-    /// How much there was and what was found, for people.
+    /// The amount of data and the result, for people.
     fn facts(&self) -> String;
 
-    /// The same for programs: what there was.
+    /// The amount of data, for the record.
     fn input(&self) -> WorkloadInput;
 
-    /// What was found, and how much of it per second if it took `seconds`.
+    /// The result, and rates for a run that took `seconds`, for the record.
     fn outcome(&self, seconds: f64) -> WorkloadOutcome;
 }

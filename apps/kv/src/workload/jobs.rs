@@ -1,4 +1,4 @@
-//! The jobs, as flags make them.
+//! The jobs: word count, sort, alternating least squares, PageRank.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ impl Job for Wordcount {
     }
 
     fn verify(&mut self) -> Verified {
-        // Gone afterwards, so that the next run begins without it.
+        // Taken, so that the next run begins without it in memory.
         let counts = self.counts.take().expect(RUN);
         self.text().verify(&counts)?;
         self.distinct_count = counts.distinct_count();
@@ -105,7 +105,7 @@ impl Job for Sort {
     }
 
     fn prepare(&mut self) {
-        // Sorted records are no work; the old ones go before there are new ones.
+        // Records are sorted after a run. Freed first, so that memory is not needed twice.
         self.records = None;
         self.records = Some(Records::generate(self.size_bytes, self.seed));
     }
@@ -227,7 +227,7 @@ pub(crate) struct Pagerank {
     variant: Variant,
     threads: u32,
     iterations: u32,
-    // Timely's workers share it.
+    // Shared by Timely's workers.
     graph: Option<Arc<Graph>>,
     ranks: Option<Ranks>,
 }

@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-/// A workload beside the rows of the table that it stands in for.
+/// A workload, and the rows of Table 2 that it stands in for.
 struct Row {
     name: &'static str,
     /// Application, system and data set of Table 2.
     stands_for: &'static [&'static str],
-    /// What is done here.
+    /// What the workload does.
     does: &'static str,
-    /// What is done there and not here.
+    /// What the applications do and the workload does not.
     lacks: &'static str,
 }
 
@@ -65,7 +65,7 @@ and the workloads that stand in for them. Data is generated and far smaller than
 workload does with memory is meant to be alike, not how long it takes.
 ";
 
-/// The whole table.
+/// The table as text.
 pub(crate) fn text() -> String {
     let mut out = HEAD.to_owned();
     for row in &ROWS {

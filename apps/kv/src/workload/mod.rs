@@ -1,5 +1,5 @@
-//! `afar workload`: from flags to generated data, a timed job, a line and a record; or to another
-//! program in place of this one.
+//! `afar workload`: generates data, times a job on it, prints a line and writes a record; or
+//! becomes another program.
 
 mod error;
 pub(crate) mod flags;
@@ -25,8 +25,7 @@ pub(crate) use error::WorkloadError;
 /// Runs `afar workload`.
 ///
 /// # Errors
-/// When the flags ask for what cannot be, a program is missing, or a result is wrong or cannot be
-/// written.
+/// When a flag is invalid, a program is missing, or a result is wrong or cannot be written.
 pub fn workload(flags: &WorkloadFlags) -> Result<ExitCode, Failure> {
     match &flags.command {
         WorkloadCommand::Wordcount(job) => run(job, &mut Wordcount::new(job)),
@@ -51,19 +50,21 @@ pub fn workload(flags: &WorkloadFlags) -> Result<ExitCode, Failure> {
     }
 }
 
+// Refuses sizes that fit in caches, or not in this machine's memory.
 fn check_size(size: Bytes) -> Result<(), WorkloadError> {
     let least = Bytes::new(::jobs::SIZE_MIN_BYTES);
     let memory = Bytes::new(machine::describe().memory_bytes);
     if size < least {
         return Err(WorkloadError::Small { size, least });
     }
-    // Unknown memory limits nothing.
+    // If the size of memory is unknown, there is no upper limit.
     if memory > Bytes::ZERO && size > memory {
         return Err(WorkloadError::Large { size, memory });
     }
     Ok(())
 }
 
+// Refuses several threads for the single variant of PageRank.
 fn check_threads(flags: &PagerankFlags) -> Result<(), WorkloadError> {
     match (flags.variant, flags.threads) {
         (Variant::Single, Some(threads)) if threads > 1 => Err(WorkloadError::Threads(threads)),
@@ -71,7 +72,7 @@ fn check_threads(flags: &PagerankFlags) -> Result<(), WorkloadError> {
     }
 }
 
-/// Makes the data, does the job as often as asked for, and says how it went.
+/// Runs a job `--repetitions` times; prints the median time, and writes the files.
 fn run(flags: &JobFlags, job: &mut dyn Job) -> Result<ExitCode, Failure> {
     check_size(flags.size)?;
     let [json, csv] = [&flags.json, &flags.csv].map(|path| Output::wanted(path.as_deref()));
@@ -128,7 +129,7 @@ fn run(flags: &JobFlags, job: &mut dyn Job) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Time of every run, and the checksum they agree on.
+/// Runs a job repeatedly: the time of each run in nanoseconds, and their common checksum.
 fn measure(flags: &JobFlags, job: &mut dyn Job) -> Result<(Vec<u64>, u64), Failure> {
     let mut progress = Progress::new("run", flags.repetitions as usize);
     let mut elapsed_ns = Vec::new();

@@ -1,5 +1,5 @@
-//! Workloads that are other programs: this process becomes them, so that under `afar run` and
-//! `afar sweep` they are the program.
+//! Workloads that are other programs. They replace this process (execve), so that `afar run` and
+//! `afar sweep` manage the program itself.
 
 use std::io::ErrorKind;
 use std::os::unix::process::CommandExt as _;
@@ -28,7 +28,7 @@ pub(crate) fn sql(flags: &SqlFlags) -> WorkloadError {
     become_it(command, &flags.python, PYTHON_REMEDY)
 }
 
-/// Becomes the server; answers why it did not.
+/// Replaces this process with the server (execve); returns only if that failed.
 pub(crate) fn server(flags: &ServerFlags) -> WorkloadError {
     let (command, name, remedy) = match flags.server {
         ServerKind::Redis => (redis(flags), "redis-server", REDIS_REMEDY),
@@ -37,6 +37,7 @@ pub(crate) fn server(flags: &ServerFlags) -> WorkloadError {
     become_it(command, Path::new(name), remedy)
 }
 
+// The command of redis-server: nothing on disk, no eviction.
 fn redis(flags: &ServerFlags) -> Command {
     let port = flags.port.unwrap_or(6379).to_string();
     let mut command = Command::new("redis-server");
@@ -46,9 +47,10 @@ fn redis(flags: &ServerFlags) -> Command {
     command
 }
 
+// The command of memcached: one worker thread, no eviction.
 fn memcached(flags: &ServerFlags) -> Command {
     let port = flags.port.unwrap_or(11211).to_string();
-    // Below 64 MiB too much of it would be pages that other sizes of values have to themselves.
+    // With less than 64 MiB, too much of it would be slab pages of other sizes of values.
     let mebibytes = (roomy(flags) >> 20).max(64).to_string();
     let mut command = Command::new("memcached");
     command.args(["-p", &port, "-l", "127.0.0.1", "-U", "0", "-t", "1", "-m", &mebibytes, "-M"]);
@@ -59,11 +61,12 @@ fn memcached(flags: &ServerFlags) -> Command {
     command
 }
 
-/// The limit for a server that is to hold so much: names, links and slack are a quarter on top.
+/// The server's memory limit in bytes: `--size`, and a quarter more for its own structures.
 fn roomy(flags: &ServerFlags) -> u64 {
     flags.size.get() / 4 * 5
 }
 
+// Replaces this process with `command`; returns only if that failed.
 fn become_it(mut command: Command, name: &Path, remedy: &'static str) -> WorkloadError {
     let source = command.exec();
     let name = name.display().to_string();

@@ -1,4 +1,4 @@
-//! What is to hold: `p95=1ms`, and between which rates: `100..1M`.
+//! Parses the bound of a search, `p95=1ms`, and its range of rates, `100..1M`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use document::per_second;
 use measure::{Duration, Histogram};
 use workload::Spacing;
 
-/// What to look for.
+/// A search: the bound, the range of rates, and the spacing of arrivals.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Slo {
     pub(crate) bound: Bound,
@@ -15,14 +15,14 @@ pub(crate) struct Slo {
     pub(crate) spacing: Spacing,
 }
 
-/// A bound on the latency of all requests.
+/// A bound on a statistic of the latency of all requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bound {
     pub(crate) quantity: Quantity,
     pub(crate) time: Duration,
 }
 
-/// What is bounded.
+/// The statistic that is bounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Quantity {
     Mean,
@@ -33,14 +33,14 @@ pub(crate) enum Quantity {
     P999,
 }
 
-/// The least and the most that are tried, in requests per second.
+/// Lowest and highest rate to try, in requests per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Limits {
     pub(crate) least: f64,
     pub(crate) most: f64,
 }
 
-/// A text that is neither.
+/// An invalid bound or range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum BoundError {
     #[error(
@@ -68,7 +68,7 @@ impl Quantity {
 }
 
 impl Bound {
-    /// What is bounded, of these.
+    /// The bounded statistic of a distribution.
     pub(crate) fn of(self, latency: &Histogram) -> Duration {
         match self.quantity {
             Quantity::Mean => latency.mean(),

@@ -1,4 +1,4 @@
-//! The highest rate whose latency stays within a bound: loads in an open loop, one after another.
+//! Searches the highest rate of an open loop whose latency stays within a bound.
 
 mod bound;
 mod search;
@@ -14,10 +14,10 @@ use search::{Next, Refusal, Search};
 
 use crate::load::watch::{Loaded, Watched};
 
-/// What was found, and how.
+/// The result of a search.
 #[derive(Debug)]
 pub(crate) struct Searched {
-    /// Of one try at the rate that was found, or the last one.
+    /// The tally of one try at the rate that was found, or of the last try.
     pub(crate) tally: Tally,
     /// The rate of that try.
     pub(crate) rate_per_s: f64,
@@ -25,12 +25,12 @@ pub(crate) struct Searched {
     pub(crate) interrupted: bool,
 }
 
-/// Fewer answers than arrivals, as a share: the server does not keep up.
+/// A server keeps up if at most this share of arrivals has no answer.
 const LAG_MAX: f64 = 0.02;
-/// Arrivals by chance are fewer than expected by so many deviations at most.
+/// Standard deviations by which random arrivals may be fewer than expected.
 const DEVIATIONS: f64 = 3.0;
 
-/// Searches, and says what became of each try.
+/// Searches, and prints the result of each try.
 ///
 /// # Errors
 /// When the server cannot be reached.
@@ -67,7 +67,7 @@ pub(crate) fn run(
     Ok(concluded(slo, tries, end, interrupted))
 }
 
-// Draws of its own for every try: the same ones would be one try.
+// The load of a try, with its own seed: with the same one, two tries would not be independent.
 fn of_try(of: &LoadConfig, slo: &Slo, rate: f64, number: usize) -> LoadConfig {
     LoadConfig {
         pacing: Pacing::Open { per_second: rate, spacing: slo.spacing },
@@ -76,6 +76,7 @@ fn of_try(of: &LoadConfig, slo: &Slo, rate: f64, number: usize) -> LoadConfig {
     }
 }
 
+// Whether a try holds: every request was answered, the server kept up, latency is within the bound.
 fn judge(bound: Bound, rate: f64, config: &LoadConfig, tally: &Tally) -> LoadTry {
     let latency = bound.of(&all(tally));
     let answered_per_s = tally.throughput();
@@ -93,13 +94,14 @@ fn judge(bound: Bound, rate: f64, config: &LoadConfig, tally: &Tally) -> LoadTry
     }
 }
 
+// The latency of all operations together.
 fn all(tally: &Tally) -> Histogram {
     let mut all = Histogram::new();
     Operation::ALL.into_iter().for_each(|operation| all.merge(&tally.of(operation).latency));
     all
 }
 
-// What no lower rate would mend.
+// Whether requests were refused or answered wrongly, which a lower rate would not mend.
 fn has_failed(tally: &Tally) -> bool {
     let is_bad = |operation| {
         let of = tally.of(operation);
@@ -108,6 +110,7 @@ fn has_failed(tally: &Tally) -> bool {
     Operation::ALL.into_iter().any(is_bad)
 }
 
+// The line about a try.
 fn told(bound: Bound, tried: &LoadTry) -> String {
     let verdict = if tried.holds { "holds" } else { "fails" };
     let probe = tried.probe_latency_ns.map(|ns| format!(", probe {}", Duration::from_ns(ns)));
@@ -121,6 +124,7 @@ fn told(bound: Bound, tried: &LoadTry) -> String {
     )
 }
 
+// The result of all tries; `end` is `None` if the search was cut short.
 fn concluded(
     slo: &Slo,
     tries: Vec<(LoadTry, Tally)>,
@@ -154,7 +158,7 @@ fn concluded(
     Searched { tally: tallies.swap_remove(shown), rate_per_s, search, interrupted }
 }
 
-// Of the tries at a rate that held, the one whose latency is in the middle.
+// The index of the try with the median latency among those at `rate` that held.
 fn middle(tries: &[(LoadTry, Tally)], rate: f64) -> Option<usize> {
     let is_it = |tried: &LoadTry| tried.holds && tried.rate_per_s == rate;
     let mut at: Vec<usize> = (0..tries.len()).filter(|&at| is_it(&tries[at].0)).collect();
@@ -162,6 +166,7 @@ fn middle(tries: &[(LoadTry, Tally)], rate: f64) -> Option<usize> {
     at.get(at.len() / 2).copied()
 }
 
+// Why a search found no rate.
 fn refused(slo: &Slo, refusal: Refusal) -> String {
     let (bound, limits) = (slo.bound, slo.limits);
     match refusal {
@@ -181,6 +186,7 @@ fn refused(slo: &Slo, refusal: Refusal) -> String {
     }
 }
 
+// A rate, rounded to a whole number.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive rate")]
 fn whole(rate: f64) -> u64 {
     rate.round() as u64

@@ -1,28 +1,28 @@
-//! Which rate to try next, from what became of those that were tried.
+//! Chooses the next rate to try by the results of earlier tries.
 //!
 //! ```text
 //! double until one fails ─► halve the distance ─► try both ends again ─► found
 //! ```
 //!
-//! A rate is tried until as many tries as [`DECIDES`] agree. The two ends of what is left in the
-//! end must have [`CONFIRMS`] that agree; an end that turns out to be otherwise moves, and the
-//! search goes on from there. So one try that was disturbed decides nothing.
+//! A rate is tried until [`DECIDES`] tries agree. At the end, the lower and upper rate of the last
+//! interval need [`CONFIRMS`] tries that agree; if more tries overturn one, the search goes on from
+//! there. So one disturbed try decides nothing.
 
-/// Tries of a rate that agree.
+/// Tries of a rate that must agree.
 const DECIDES: u32 = 2;
-/// The same at both ends of the answer.
+/// Tries of both final rates that must agree.
 const CONFIRMS: u32 = 3;
-/// The ends are at most this far apart, as a ratio.
+/// Largest ratio of the final rates.
 const PRECISION: f64 = 1.05;
-/// A search that needs more has no answer.
+/// After so many tries the search fails.
 const TRIES_MAX: usize = 80;
 
-/// See the module's description.
+/// A search, with the tries so far.
 #[derive(Debug)]
 pub(super) struct Search {
     least: f64,
     most: f64,
-    /// By rate, the lowest first.
+    /// Rates that were tried, ascending.
     tried: Vec<Tried>,
     count: usize,
 }
@@ -34,7 +34,7 @@ struct Tried {
     failed: u32,
 }
 
-/// What to do.
+/// The next step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Next {
     Try(f64),
@@ -46,11 +46,11 @@ pub(super) enum Next {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Found {
     pub(super) rate: f64,
-    /// Up to the first every try held, from the second on none did.
+    /// Every try at rates up to the first held; no try from the second on did.
     pub(super) interval: [f64; 2],
 }
 
-/// Why there is no answer.
+/// Why no rate was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refusal {
     /// Even the least rate fails.
@@ -62,7 +62,7 @@ pub(super) enum Refusal {
 }
 
 impl Tried {
-    /// Whether it holds; nothing if that is not decided.
+    /// Whether the rate holds; `None` if undecided.
     const fn holds(&self) -> Option<bool> {
         if self.held >= DECIDES && self.held > self.failed {
             Some(true)
@@ -73,18 +73,19 @@ impl Tried {
         }
     }
 
+    // Whether `CONFIRMS` tries agree.
     fn is_confirmed(&self) -> bool {
         self.held.max(self.failed) >= CONFIRMS
     }
 }
 
 impl Search {
-    /// Between two rates, the first not above the second.
+    /// A search from rate `least` to `most`, which is not lower.
     pub(super) const fn new(least: f64, most: f64) -> Self {
         Self { least, most, tried: Vec::new(), count: 0 }
     }
 
-    /// What became of a try.
+    /// Records the result of a try.
     pub(super) fn tell(&mut self, rate: f64, holds: bool) {
         self.count += 1;
         let at = self.tried.partition_point(|one| one.rate < rate);
@@ -99,6 +100,7 @@ impl Search {
         }
     }
 
+    /// The next step.
     pub(super) fn next(&self) -> Next {
         if self.count >= TRIES_MAX {
             return Next::Refused(Refusal::Unsettled);
@@ -126,7 +128,7 @@ impl Search {
         }
     }
 
-    /// About how many tries are left.
+    /// An estimate of the tries that are left.
     pub(super) fn left(&self) -> usize {
         let (low, high) = match self.ends() {
             (Some(low), Some(high)) => (low.rate, high.rate),
@@ -142,7 +144,7 @@ impl Search {
         halves * DECIDES as usize + 2 * (CONFIRMS - DECIDES) as usize
     }
 
-    // The lowest rate that fails, and the highest below it that holds.
+    // The highest rate that holds below the lowest that fails, and the latter.
     fn ends(&self) -> (Option<Tried>, Option<Tried>) {
         let with = |wanted| move |one: &&Tried| one.holds() == Some(wanted);
         let high = self.tried.iter().find(with(false)).copied();
@@ -151,6 +153,7 @@ impl Search {
         (low.copied(), high)
     }
 
+    // The result, when the search has ended between `low` and `high`.
     fn found(&self, low: Tried, high: Tried) -> Next {
         let below = self.tried.iter().take_while(|one| one.rate <= low.rate && one.failed == 0);
         let above =
