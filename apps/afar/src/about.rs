@@ -67,10 +67,10 @@ pub(crate) struct VersionFlags {
     pub(crate) json: Option<PathBuf>,
 }
 
-/// Prints it.
+/// Runs `afar version`.
 ///
 /// # Errors
-/// When it cannot be written.
+/// When the output cannot be written.
 pub(crate) fn version(flags: &VersionFlags) -> Result<ExitCode, Failure> {
     let json = Output::wanted(flags.json.as_deref())?;
     let about = about();
@@ -78,6 +78,7 @@ pub(crate) fn version(flags: &VersionFlags) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+// The build of this afar, and the schemas of its records.
 fn about() -> About {
     let mut records = RECORDS.map(str::to_owned).to_vec();
     records.sort();

@@ -1,5 +1,5 @@
-//! The table of commands. A command is one row of it, in `main.rs`: clap's subcommand, its
-//! dispatch, its man page and its completions follow from there.
+//! The table of commands. A command is one row of the table, in `main.rs`: its clap subcommand,
+//! dispatch, man page and completions are made from the row.
 
 /// Makes `Command` of rows `Name(Flags) => function`: clap's subcommands and what each one runs.
 macro_rules! table {
@@ -10,13 +10,14 @@ macro_rules! table {
         }
 
         impl Command {
-            /// As it is written on the command line.
+            /// The command's name on the command line.
             fn name(&self) -> String {
                 match self {
                     $(Self::$name(_) => stringify!($name).to_lowercase(),)*
                 }
             }
 
+            /// Runs the command.
             fn execute(&self) -> Result<std::process::ExitCode, console::Failure> {
                 match self {
                     $(Self::$name(flags) => $run(flags),)*

@@ -1,4 +1,4 @@
-//! `afar doctor`: what this machine can do, what would make it do more, and what was left behind.
+//! `afar doctor`: reports what this machine can do, what it lacks, and what killed runs have left.
 
 mod checks;
 mod leftovers;
@@ -56,6 +56,7 @@ pub(crate) fn doctor(flags: &DoctorFlags) -> Result<ExitCode, Failure> {
     Ok(if usable { ExitCode::SUCCESS } else { Class::Environment.into() })
 }
 
+// The report for people.
 fn table(checks: &[Check], usable: bool, leftovers: &[Leftover]) -> String {
     let mut text = String::new();
     for check in checks {

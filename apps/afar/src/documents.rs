@@ -1,4 +1,4 @@
-//! Command lines of README and guide are held against the definitions of the flags.
+//! Tests that clap can parse the command lines in README and guide.
 
 use std::path::{Path, PathBuf};
 
@@ -7,9 +7,10 @@ use clap::error::ErrorKind;
 
 use crate::Cli;
 
-/// Fewer than this, and the documents were not read.
+/// The least number of command lines; with fewer, the documents were not read.
 const LINES_MIN: usize = 100;
 
+// README, and all pages of the guide.
 fn documents() -> Vec<PathBuf> {
     let home = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let guide = std::fs::read_dir(home.join("docs/guide")).expect("the guide");
@@ -20,7 +21,7 @@ fn documents() -> Vec<PathBuf> {
     found
 }
 
-/// The lines of a document that are in blocks of code, those that go on joined.
+/// Lines within the blocks of code of a document; those that end in a backslash are joined.
 fn code(text: &str) -> Vec<String> {
     let mut inside = false;
     let mut lines = Vec::new();
@@ -37,13 +38,13 @@ fn code(text: &str) -> Vec<String> {
     lines
 }
 
-/// The words of each call of afar in a line of a shell, without what the shell does around it.
+/// The words of each call of afar in a line of a shell, without pipes and redirections.
 fn calls(line: &str) -> Vec<Vec<String>> {
     let mut calls = Vec::new();
     let mut words: Vec<String> = Vec::new();
     let mut end = |words: &mut Vec<String>| {
         let whole = std::mem::take(words);
-        // What afar prints begins with its name, too, and has a colon or is its version.
+        // Output of afar begins with "afar", too; it has a colon, or is its version.
         let is_version = whole.get(1).is_some_and(|word| word.starts_with(char::is_numeric));
         let printed = is_version || whole.iter().any(|word| word.ends_with(':'));
         if whole.len() > 1 && whole[0] == "afar" && !printed {
@@ -66,7 +67,7 @@ fn calls(line: &str) -> Vec<Vec<String>> {
     calls
 }
 
-/// The first word, with what is quoted kept together, and the rest.
+/// Splits off the first word, which may be quoted.
 fn next_word(line: &str) -> (String, &str) {
     let mut word = String::new();
     let mut quote = None;

@@ -1,10 +1,10 @@
-//! Groups of flags in the help of commands.
+//! Tests that commands with many flags show them in groups.
 
 use clap::{Command, CommandFactory as _};
 
 use crate::Cli;
 
-/// Up to so many flags are read at a glance.
+/// Most flags without groups.
 const GLANCE: usize = 6;
 
 #[test]
@@ -14,7 +14,8 @@ fn a_command_of_many_flags_has_them_in_groups() {
     assert!(seen > 15, "{seen}");
 }
 
-// One flag may stand alone, such as one that names a file in place of all others.
+// Checks a command and its subcommands. One flag may be in no group, such as one that names a file
+// in place of all others.
 fn visit(command: &Command, name: &str, seen: &mut usize) {
     let is_shown = |flag: &&clap::Arg| !flag.is_hide_set() && !flag.is_positional();
     let flags: Vec<_> = command.get_arguments().filter(is_shown).collect();

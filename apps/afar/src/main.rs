@@ -1,4 +1,4 @@
-//! The command `afar`: the table of its commands, and the only place where applications meet.
+//! The command `afar`: the table of its commands. Only here are applications connected.
 //!
 //! ```text
 //! command line ─► Cli ─► row of COMMANDS ─► application ─► exit status, or Failure in one sentence
@@ -92,7 +92,7 @@ fn main() -> ExitCode {
     status
 }
 
-/// `afar help run` is `afar run --help`: there is no command of that name.
+/// The command line, with `afar help COMMAND` rewritten to `afar COMMAND --help`.
 fn asked(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut words: Vec<OsString> = words.collect();
     if words.get(1).is_some_and(|word| word == "help") {
@@ -102,12 +102,12 @@ fn asked(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     words
 }
 
-/// Sections of a page may be of the directory of a sweep, which only `afar sweep` can read.
+/// Runs `afar report`. For sections about a sweep it needs `afar sweep`'s reader of directories.
 fn report(flags: &report::ReportFlags) -> Result<ExitCode, Failure> {
     report::report(flags, &sweep::findings_of)
 }
 
-/// What goes on is known to the applications that do it.
+/// Runs `afar watch`, which gets the state of each kind of work from its application.
 fn watch(flags: &report::WatchFlags) -> Result<ExitCode, Failure> {
     let sources = report::Sources {
         sweep: sweep::state_of,
@@ -127,7 +127,7 @@ fn completions(flags: &pages::CompletionsFlags) -> Result<ExitCode, Failure> {
     pages::completions(flags, &mut Cli::command())
 }
 
-/// Help and version are answers; everything else is one sentence.
+/// Prints help or version, or else the error in a sentence; returns the exit status.
 fn not_parsed(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
@@ -146,7 +146,7 @@ fn not_parsed(error: &clap::Error) -> ExitCode {
     }
 }
 
-/// Who says that something is wrong, in the colour of that.
+/// The command's name in front of an error, in the colour of errors.
 fn wrong(name: &str) -> String {
     console::tinted(Stream::Message, Tone::Bad, name)
 }

@@ -1,4 +1,4 @@
-//! Man pages and shell completions, from the definitions of the flags.
+//! Makes man pages and shell completions of the definitions of the flags.
 
 use std::io;
 use std::path::{Path, PathBuf};

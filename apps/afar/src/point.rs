@@ -1,4 +1,4 @@
-//! `afar point`: single runs of a sweep, whichever command began it.
+//! `afar point`: runs single points of a sweep, for `afar sweep` or `afar sim`.
 
 use std::process::ExitCode;
 
@@ -6,7 +6,7 @@ use console::{Class, Classed, Failure};
 use dispatch::PointFlags;
 use experiment::journal::{self, JournalError};
 
-/// Why there is no point to run.
+/// Why no point can be run.
 #[derive(Debug, thiserror::Error)]
 enum PointError {
     #[error(transparent)]
@@ -21,10 +21,10 @@ impl Classed for PointError {
     }
 }
 
-/// Runs points of a sweep. Whoever started it may go away: then it ends.
+/// Runs points of a sweep. The process ends when its parent does.
 ///
 /// # Errors
-/// When the directory is not that of a sweep, or what the command says that began it.
+/// When the directory is not that of a sweep, or the application that runs the points fails.
 pub(crate) fn point(flags: &PointFlags) -> Result<ExitCode, Failure> {
     sys::process::end_with_parent();
     let header = journal::header(&flags.directory).map_err(PointError::from)?;

@@ -1,4 +1,4 @@
-//! The flags of commands as the Python package has them: words for the program, types for checkers.
+//! The flags of commands in the Python package: names for the program, types for type checkers.
 //!
 //! Both files are made from clap's definitions by the test below, so that they cannot differ:
 //! `AFAR_BLESS=1 cargo test -p afar python` writes them.
@@ -10,7 +10,7 @@ use clap::{Arg, ArgAction, Command, CommandFactory as _};
 
 use crate::Cli;
 
-/// Commands that the package has functions for.
+/// Commands for which the package has functions.
 const COMMANDS: [&[&str]; 14] = [
     &["run"],
     &["sweep"],
@@ -28,15 +28,15 @@ const COMMANDS: [&[&str]; 14] = [
     &["plan", "fleet"],
 ];
 
-/// Flags that the package gives by itself, or that print something else than a record.
+/// Flags that the package passes itself, or that make afar print something else than a record.
 const NOT_KEYWORDS: [&str; 8] =
     ["help", "version", "json", "ready-fd", "list", "print", "dry-run", "table"];
 
-/// Words that Python keeps for itself.
+/// Reserved words of Python; a flag of that name gets an underscore behind it.
 const RESERVED: [&str; 12] =
     ["and", "as", "assert", "class", "def", "for", "from", "global", "import", "in", "is", "with"];
 
-/// What the name of a value says of its type; every other value is text or a number.
+/// Types by the name of a flag's value; all others are `Text`.
 const TYPES: [(&str, &str); 13] = [
     ("DIR", "Path"),
     ("DIRECTORY", "Path"),
@@ -96,7 +96,7 @@ Texts = Union[Text, Sequence[Text]]
 Pairs = Union[str, Sequence[str], Mapping[str, Text]]
 "#;
 
-/// A flag as the package has it.
+/// A flag, as a keyword argument in Python.
 struct Keyword {
     name: String,
     flag: String,
@@ -106,6 +106,7 @@ struct Keyword {
 }
 
 impl Keyword {
+    // The keyword of a flag; `None` for flags that the package does not offer.
     fn of(command: &[&str], arg: &Arg) -> Option<Self> {
         let long = arg.get_long()?;
         if arg.is_hide_set() || NOT_KEYWORDS.contains(&long) {
@@ -120,7 +121,7 @@ impl Keyword {
             if takes { arg.get_value_names().unwrap_or_default().join(" ") } else { String::new() };
         let split = arg.get_value_delimiter().is_some();
         let repeated = matches!(arg.get_action(), ArgAction::Append) && !split;
-        // A knob of the simulator may have several values, in a file.
+        // Python may give several values for a flag of `sim`; the package writes them to a file.
         let several = repeated || split || command == ["sim"];
         let class = class_of(&value, several);
         let kind = if repeated { value + "*" } else { value };
@@ -128,6 +129,7 @@ impl Keyword {
     }
 }
 
+// The Python type of a flag, by the name of its value.
 fn class_of(value: &str, several: bool) -> String {
     if value.is_empty() {
         return "bool".to_owned();
@@ -141,6 +143,7 @@ fn class_of(value: &str, several: bool) -> String {
     if several && class != "Path" { format!("{class}s") } else { class.to_owned() }
 }
 
+// The keywords of a command.
 fn keywords(command: &[&str]) -> Vec<Keyword> {
     let mut at: &Command = &Cli::command();
     for word in command {
@@ -149,6 +152,7 @@ fn keywords(command: &[&str]) -> Vec<Keyword> {
     at.get_arguments().filter_map(|arg| Keyword::of(command, arg)).collect()
 }
 
+// The text of `_flags.py`.
 fn words() -> String {
     let mut text = WORDS_HEAD.to_owned();
     for command in COMMANDS {
@@ -161,6 +165,7 @@ fn words() -> String {
     text + "}\n"
 }
 
+// The text of `_flag_types.py`.
 fn types() -> String {
     let mut text = TYPES_HEAD.to_owned();
     for command in COMMANDS {

@@ -1,4 +1,4 @@
-//! One function for each thing that afar uses.
+//! Checks of what afar uses of this machine, a function for each.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use results::doctor::{Check, State};
 const KERNEL_MIN: (u32, u32) = (6, 1);
 const SWAP_ENGINE: &str = "--engine swap";
 
-/// Checks everything; whether `afar run` works at all comes with it.
+/// Makes all checks; returns, too, whether `afar run` works: with one trap or the other.
 pub(super) fn all() -> (Vec<Check>, bool) {
     let traps = [
         trap("trap bpf", TrapKind::Bpf, bpf_trap),
@@ -39,6 +39,7 @@ pub(super) fn all() -> (Vec<Check>, bool) {
     (checks, usable)
 }
 
+// A failed check, by what is lacking.
 fn lacks(name: &str, lack: Lack) -> Check {
     Check::no(name, lack.found).fix(lack.remedy)
 }
@@ -57,6 +58,7 @@ fn kernel() -> Check {
     Check::ok(name, release)
 }
 
+// Checks io_uring.
 fn request_ring() -> Check {
     let name = "io_uring";
     match sys::ring::Ring::new(8) {
@@ -67,6 +69,7 @@ fn request_ring() -> Check {
     }
 }
 
+// Checks /dev/fuse.
 fn fuse() -> Check {
     let name = "fuse";
     match sys::fuse::FuseDevice::open() {
@@ -88,6 +91,7 @@ fn processors() -> Check {
     Check::no(name, "1: afar and the program take turns").needed_for("undisturbed measurements")
 }
 
+// Tries something that the engine or a trap needs.
 fn need(need: &Need) -> Check {
     match (need.tried)() {
         Ok(()) => Check::ok(need.name, "works"),
@@ -95,7 +99,7 @@ fn need(need: &Need) -> Check {
     }
 }
 
-/// Runs a program under the trap, which shows that all of the engine works, and how fast.
+/// Runs a program under a trap: checks the whole engine, and measures the shortest delay.
 fn trap(name: &str, kind: TrapKind, loads: fn() -> Result<(), Lack>) -> Check {
     if let Err(lack) = loads() {
         return lacks(name, lack).needed_for("afar run, unless the other trap works");
@@ -106,7 +110,8 @@ fn trap(name: &str, kind: TrapKind, loads: fn() -> Result<(), Lack>) -> Check {
     }
 }
 
-/// Runs a program with pages on a blade in this process; one behind a network needs the ring, too.
+/// Runs a program with pages on a blade in this process; measures the shortest fetch. A blade
+/// behind a network needs io_uring, too.
 fn far() -> Check {
     let name = "far memory";
     let needed_for = "afar run --far";
@@ -123,7 +128,7 @@ fn far() -> Check {
     }
 }
 
-/// Without it every page counts as dirty.
+/// Checks write tracking (userfaultfd), without which every page counts as dirty.
 fn write_tracking() -> Check {
     let name = "write tracking";
     match Userfault::open(FEATURES_WRITES) {
@@ -134,7 +139,7 @@ fn write_tracking() -> Check {
     }
 }
 
-/// Without it the page map is read entry by entry: the same answer, more slowly.
+/// Checks scans of the page map, without which it is read entry by entry, more slowly.
 fn page_map_scan() -> Check {
     let name = "page map scan";
     match PageMap::open(std::process::id()).and_then(|map| map.scans()) {
@@ -145,6 +150,7 @@ fn page_map_scan() -> Check {
     }
 }
 
+// Checks whether zram is loaded, or can be.
 fn zram() -> Check {
     let name = "zram";
     let module = format!("/lib/modules/{}/kernel/drivers/block/zram", release());
@@ -159,6 +165,7 @@ fn zram() -> Check {
     }
 }
 
+// Checks control groups with memory limits.
 fn control_groups() -> Check {
     let name = "control groups";
     match Hierarchy::find() {
@@ -172,7 +179,7 @@ fn control_groups() -> Check {
     }
 }
 
-/// Everything it needs; what it changes on the host is tried by a run only.
+/// Checks what the swap engine needs, without changing the host as a run does.
 fn swap_engine() -> Check {
     let name = "engine swap";
     match swap::probe() {
@@ -182,10 +189,12 @@ fn swap_engine() -> Check {
     }
 }
 
+// The kernel's release.
 fn release() -> String {
     read("/proc/sys/kernel/osrelease")
 }
 
+// The text of a file; "" if it cannot be read.
 fn read(path: &str) -> String {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     text.trim_end().to_owned()

@@ -1,17 +1,16 @@
-//! What runs that were killed may have left behind.
+//! Finds and removes what killed runs and attached disks have left behind.
 //!
-//! The arena engine leaves nothing by construction: its memory, descriptors and BPF programs
-//! belong to processes and go with them. What can stay is a process: a descendant of the program
-//! that was not killed with it, whose system calls nobody answers any more; or an afar whose
-//! program is gone. Names in file systems are looked for all the same.
+//! Memory, descriptors and BPF programs of the arena engine belong to processes and end with them.
+//! What can stay is a process: a descendant of the program that was not killed with it, whose
+//! system calls nobody answers any more; or an afar whose program is gone. Names in file systems
+//! are looked for all the same.
 //!
-//! A run that is killed leaves the socket by which `afar ctl` reached it, as a name: nobody listens
-//! there.
+//! A killed run leaves the name of the socket by which `afar ctl` reached it; nobody listens there.
 //!
-//! An attached disk is a mount, which outlives whoever serves it; everything there fails then.
+//! An attached disk is a mount, which outlives the process that serves it; every access then fails.
 //!
-//! The swap engine changes the host. A process of its own puts that back; if it was killed too, its
-//! journal says what to do.
+//! The swap engine changes the host. Its keeper, a separate process, undoes the changes; if the
+//! keeper was killed too, its journal lists them.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -26,16 +25,16 @@ use results::doctor;
 use sys::group::Hierarchy;
 
 const SIGKILL: i32 = 9;
-/// How long whoever serves a mount has to answer.
+/// How long the process that serves a mount has to answer.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// One thing that should not be there.
+/// One thing that was left behind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Leftover {
     what: What,
-    /// Whether it has been removed just now.
+    /// Whether `remove` has removed it.
     pub(super) removed: bool,
-    /// Why it could not be.
+    /// Why it could not be removed.
     error: Option<String>,
 }
 
@@ -47,15 +46,15 @@ enum What {
     Supervisor { pid: u32 },
     /// A pinned BPF object, or a control group.
     Path { path: PathBuf },
-    /// An attached disk that nobody serves any more.
+    /// The mount of an attached disk that no process serves any more.
     Mount { path: PathBuf },
     /// The socket of a run that was killed.
     Socket { path: PathBuf },
-    /// What a run under the swap engine has changed.
+    /// Changes to the host by a run under the swap engine.
     Swap { keeper: u32, changes: String },
 }
 
-/// Finds everything, in order of process id and name.
+/// Finds all leftovers, kind by kind.
 pub(super) fn find() -> Vec<Leftover> {
     let mut found: Vec<What> = swap::leftovers()
         .iter()
@@ -83,16 +82,16 @@ pub(super) fn find() -> Vec<Leftover> {
 }
 
 impl Leftover {
-    /// Removes it.
+    /// Removes the leftover; stores whether that worked.
     pub(super) fn remove(&mut self) {
         let result = match &self.what {
-            // Looked at again: the number may have got another owner meanwhile.
+            // Checked again: the process id may have been reused meanwhile.
             What::Orphan { pid, .. } if !is_orphan(*pid) => Ok(()),
             What::Supervisor { pid } if !is_idle_supervisor(*pid) => Ok(()),
             What::Orphan { pid, .. } | What::Supervisor { pid } => {
                 sys::process::kill(*pid, SIGKILL).map_err(|error| error.to_string())
             }
-            // A group that went with the swap space of its run.
+            // A control group that was removed with the other changes of its run.
             What::Path { path } if !path.exists() => Ok(()),
             What::Socket { path } => remove_socket(path).map_err(|error| error.to_string()),
             What::Mount { path } if !is_abandoned(path) => Ok(()),
@@ -104,7 +103,7 @@ impl Leftover {
         self.error = result.err();
     }
 
-    /// For the record.
+    /// The leftover, for the record.
     pub(super) fn told(&self) -> doctor::Leftover {
         let text = |path: &Path| path.display().to_string();
         let what = match &self.what {
@@ -147,16 +146,16 @@ impl fmt::Display for Leftover {
     }
 }
 
-/// Whether nobody serves a mount. Whoever does not answer at once, because it stands still, does.
+/// Whether no process serves a mount. A process that does not answer in time counts as serving.
 fn is_abandoned(path: &Path) -> bool {
     let (sender, answer) = channel();
     let path = path.to_owned();
-    // Ends when this process does, if not before.
+    // The thread may hang in a system call until this process ends.
     std::thread::spawn(move || sender.send(sys::mount::is_abandoned(&path)));
     answer.recv_timeout(PATIENCE).unwrap_or(false)
 }
 
-/// Puts back what the run with this keeper has changed.
+/// Undoes the changes of the run with this keeper.
 fn undo(keeper: u32) -> Result<(), String> {
     let leftovers = swap::leftovers();
     let left = leftovers.iter().filter(|left| left.keeper() == keeper);
@@ -164,6 +163,7 @@ fn undo(keeper: u32) -> Result<(), String> {
     if failed.is_empty() { Ok(()) } else { Err(failed.join("; ")) }
 }
 
+// All process ids, ascending.
 fn processes() -> Vec<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten();
     let number = |entry: fs::DirEntry| entry.file_name().to_str()?.parse().ok();
@@ -172,6 +172,7 @@ fn processes() -> Vec<u32> {
     pids
 }
 
+// The text of a file in /proc/PID; "" if it cannot be read.
 fn read(pid: u32, file: &str) -> String {
     let bytes = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
     String::from_utf8_lossy(&bytes).into_owned()
@@ -185,7 +186,7 @@ fn is_orphan(pid: u32) -> bool {
         let value = variable.strip_prefix(SUPERVISOR_VARIABLE.as_bytes())?;
         std::str::from_utf8(value.strip_prefix(b"=")?).ok()
     });
-    // The variable could have been handed on by hand; only the kernel filters.
+    // Anybody can set the variable; the seccomp filter shows that a supervisor did.
     value.is_some_and(|life| !sys::process::Life::is_lived(life)) && is_filtered(pid)
 }
 
@@ -204,6 +205,7 @@ fn is_idle_supervisor(pid: u32) -> bool {
     has_no_children(pid) && !memory::answers(pid)
 }
 
+// Whether the process's command line is `afar run ...`.
 fn is_afar_run(pid: u32) -> bool {
     let command = read(pid, "cmdline");
     let mut words = command.split('\0');
@@ -211,6 +213,7 @@ fn is_afar_run(pid: u32) -> bool {
     program == Some(OsStr::new("afar")) && words.next() == Some("run")
 }
 
+// The process id of the parent; `None` if the process has ended.
 fn parent(pid: u32) -> Option<u32> {
     let status = read(pid, "status");
     let line = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
@@ -236,14 +239,14 @@ fn named_afar(directory: &Path) -> impl Iterator<Item = PathBuf> {
     paths.into_iter()
 }
 
-/// Its directory goes with the last one.
+/// Removes a socket, and its directory if that is empty then.
 fn remove_socket(path: &Path) -> std::io::Result<()> {
     fs::remove_file(path)?;
     let _in_use = path.parent().map(fs::remove_dir);
     Ok(())
 }
 
-/// Only an empty directory can be removed: a control group with processes is in use.
+/// Removes a file or an empty directory. A control group with processes cannot be removed.
 fn remove_path(path: &Path) -> std::io::Result<()> {
     if path.is_dir() { fs::remove_dir(path) } else { fs::remove_file(path) }
 }
