@@ -1,32 +1,32 @@
-//! Groups of bars, with a bar for each way.
+//! Draws groups of bars, with a bar for each way.
 
 use chart::{Anchor, GREY, Panel, Scale, Svg, Tick, axis};
 
 use super::super::way::{PerWay, Way};
 
-/// A picture of groups.
+/// A picture of groups of bars.
 pub(super) struct Bars<'a> {
-    /// For those who cannot see it.
+    /// The title, for screen readers.
     pub(super) title: &'a str,
-    /// Of the groups, and of the heights.
+    /// Labels of the axes: of groups, and of heights.
     pub(super) axes: (&'a str, &'a str),
     pub(super) tick: fn(f64) -> String,
     pub(super) ways: &'a [Way],
     pub(super) groups: Vec<Group>,
-    /// The paper's numbers.
+    /// The paper's numbers, as dashed lines.
     pub(super) levels: Vec<Level>,
     pub(super) notes: [String; 2],
 }
 
-/// What stands together.
+/// A group: a bar for each way.
 pub(super) struct Group {
     pub(super) name: String,
     pub(super) heights: PerWay<f64>,
-    /// Above the bars; nothing if empty.
+    /// Texts above the bars; "" for none.
     pub(super) labels: PerWay<String>,
 }
 
-/// A dashed line across some groups, the first by its number.
+/// A dashed line across `count` groups, from number `first` on.
 pub(super) struct Level {
     pub(super) height: f64,
     pub(super) first: u32,
@@ -35,12 +35,13 @@ pub(super) struct Level {
 }
 
 const SIZE: (f64, f64) = (720.0, 430.0);
-/// Of a group's place; the rest is between groups.
+/// The share of a group's width that bars fill.
 const FILLED: f64 = 0.72;
 const LINE: f64 = 15.0;
-/// Of the axis, so that labels have room.
+/// Height of the axis over that of the highest bar, so that labels have room.
 const ROOM: f64 = 1.25;
 
+/// Draws the picture as SVG.
 pub(super) fn draw(bars: &Bars<'_>) -> String {
     let mut svg = Svg::new(SIZE.0, SIZE.1);
     let heights =
@@ -79,6 +80,7 @@ pub(super) fn draw(bars: &Bars<'_>) -> String {
 }
 
 impl Group {
+    // Draws the bars and labels of a group.
     fn draw(&self, svg: &mut Svg, panel: &Panel, left: f64, ways: &[Way]) {
         let width = FILLED / f64::from(u32::try_from(ways.len()).unwrap_or(1));
         let mut from = left + (1.0 - FILLED) / 2.0;

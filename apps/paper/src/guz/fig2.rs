@@ -1,7 +1,7 @@
-//! Fig. 2: the most throughput at every mix of reads and writes.
+//! Fig. 2: the highest throughput at every mix of reads and writes.
 //!
-//! The drive is no faster than what the slowest way serves, or there would be nothing to see of the
-//! others; so what the ways are capable of is measured, too, with a drive that is no limit.
+//! The emulated drive is no faster than the slowest way, so it limits all ways alike. The limit of
+//! each way itself is measured, too, with a drive as fast as the paper's, which limits none.
 
 use console::layout::{NONE, kilo, row, table};
 use serde::Serialize;
@@ -15,7 +15,7 @@ use super::bars::{self, Bars, Group, Level};
 use super::ordering::Compared;
 use super::paper;
 
-/// A mix, and what was reached in each repetition.
+/// A mix of reads and writes, and the throughput of each repetition.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 struct Point {
     read_percent: u8,
@@ -24,11 +24,11 @@ struct Point {
     iops: PerWay<Vec<f64>>,
 }
 
-/// A step in which throughput rises by less is not counted as one.
+/// Throughput that rises by less than this factor counts as not rising.
 const NOISE: f64 = 1.05;
 const READ_PERCENTS: [u8; 6] = [100, 90, 80, 70, 50, 0];
 
-/// Measures it; `None` if nothing was before an interruption.
+/// Measures the figure; `None` if it was interrupted before anything was measured.
 ///
 /// # Errors
 /// When the drive cannot be loaded, or a request fails.
@@ -53,6 +53,7 @@ pub(in super::super) fn run(bed: &mut Bed) -> Result<Option<Report>, ReproduceEr
 }
 
 impl Point {
+    // The mix of the point, for tables.
     fn name(&self) -> String {
         match self.whole_drive {
             true => format!("{} %, whole drive", self.read_percent),
@@ -60,12 +61,13 @@ impl Point {
         }
     }
 
+    // Throughput of a way over that of local access.
     fn ratio(&self, way: Way) -> f64 {
         self.iops.medians().of_local(way)
     }
 }
 
-// Those of the figure, without the whole drive.
+// The points of the figure, without the one with the whole drive.
 fn mixes(points: &[Point]) -> Vec<&Point> {
     points.iter().filter(|point| !point.whole_drive).collect()
 }
@@ -86,6 +88,7 @@ fn report(points: &[Point]) -> Report {
     }
 }
 
+// The table of the figure, beside the paper's numbers.
 fn rows(points: &[Point]) -> String {
     let mut rows = vec![
         row(["reads", "local", "NVMe/TCP", "of", "paper", "iSCSI", "of", "paper"]),
@@ -113,10 +116,12 @@ fn rows(points: &[Point]) -> String {
     table(&rows)
 }
 
+// The paper's bound on the ratio of `NVMf` to local access.
 fn at_least() -> String {
     format!("> {:.2}", paper::REMOTE_RATIO_MIN)
 }
 
+// What the paper claims, and whether it holds here.
 fn verdicts(points: &[Point]) -> Vec<Verdict> {
     let mixes = mixes(points);
     let mut verdicts = Vec::new();
@@ -152,7 +157,7 @@ fn verdicts(points: &[Point]) -> Vec<Verdict> {
     verdicts
 }
 
-// With a drive that is no limit, which is when the paper's iSCSI is behind.
+// Whether iSCSI is behind NVMe/TCP with the whole drive, as it is in the paper.
 fn behind(whole: &Point) -> Verdict {
     let paper = format!(
         "iSCSI reaches {:.2} of local and NVMf more than {:.2}",
@@ -169,6 +174,7 @@ fn behind(whole: &Point) -> Verdict {
     compared.verdict()
 }
 
+// Draws the figure.
 fn picture(points: &[Point]) -> String {
     let group = |point: &Point| Group {
         name: point.name(),

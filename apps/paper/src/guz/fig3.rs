@@ -1,7 +1,7 @@
-//! Fig. 3: processors of the host in use at the most throughput, at every mix of reads and writes.
+//! Fig. 3: utilisation of the host's processors at the highest throughput, at every mix.
 //!
-//! The host is the load's process, and the drive's emulation is in it when that is local. What the
-//! loopback does for a packet is counted where the packet comes from.
+//! The host is the load's process; with local access it includes the drive's emulation. Work of the
+//! loopback on a packet counts as that of the packet's sender.
 
 use console::layout::{NONE, row, table};
 use serde::Serialize;
@@ -15,21 +15,21 @@ use super::bars::{self, Bars, Group};
 use super::ordering::Compared;
 use super::paper;
 
-/// A mix, one value for each repetition.
+/// A mix of reads and writes, with a value for each repetition.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 struct Point {
     read_percent: u8,
     iops: PerWay<Vec<f64>>,
-    /// Of this machine's processors, as a share.
+    /// Share of this machine's processors that the host uses.
     host_use: PerWay<Vec<f64>>,
-    /// Processor time of a request in microseconds.
+    /// Processor time of the host and of the target for a request, in microseconds.
     host_us: PerWay<Vec<f64>>,
     target_us: PerWay<Vec<f64>>,
 }
 
 const READ_PERCENTS: [u8; 6] = [100, 90, 80, 70, 50, 0];
 
-/// Measures it; `None` if nothing was before an interruption.
+/// Measures the figure; `None` if it was interrupted before anything was measured.
 ///
 /// # Errors
 /// When the drive cannot be loaded, or a request fails.
@@ -37,7 +37,7 @@ pub(in super::super) fn run(bed: &mut Bed) -> Result<Option<Report>, ReproduceEr
     let opened = bed.open(None)?;
     let mut points: Vec<Point> =
         READ_PERCENTS.map(|read_percent| Point { read_percent, ..Point::default() }).into();
-    // A load before each that is measured, and the one that is.
+    // Each measured load has one before it.
     bed.session.expect(points.len() * 2 * Way::ALL.len() * bed.repetitions);
     for repetition in 0..bed.repetitions {
         for point in &mut points {
@@ -52,6 +52,7 @@ pub(in super::super) fn run(bed: &mut Bed) -> Result<Option<Report>, ReproduceEr
 }
 
 impl Point {
+    // Adds the values of a repetition.
     fn add(&mut self, measured: &PerWay<Measured>, processors: usize) {
         let in_use = |one: &Measured| one.host_us() * one.tally.per_second() / 1e6;
         self.iops.push(measured.map(|one| one.tally.per_second()));
@@ -60,7 +61,7 @@ impl Point {
         self.target_us.push(measured.map(Measured::target_us));
     }
 
-    /// What a way takes of the host's processors beside what local access does.
+    /// Utilisation of the host with a way, less that with local access.
     fn added(&self, way: Way) -> f64 {
         let in_use = self.host_use.medians();
         in_use[way] - in_use.local
@@ -82,6 +83,7 @@ fn report(points: &[Point]) -> Report {
     }
 }
 
+// The table of the figure, beside the paper's numbers.
 fn rows(points: &[Point]) -> String {
     let mut rows = vec![
         row(["reads", "local", "NVMe/TCP", "iSCSI", "host, µs", "target, µs", "paper"]),
@@ -115,6 +117,7 @@ fn rows(points: &[Point]) -> String {
     table(&rows)
 }
 
+// What the paper claims, and whether it holds here.
 fn verdicts(points: &[Point]) -> Vec<Verdict> {
     let most = |way: Way| {
         let added = |point: &&Point| point.added(way);
@@ -153,6 +156,7 @@ fn verdicts(points: &[Point]) -> Vec<Verdict> {
     at_most.chain(behind).collect()
 }
 
+// Draws the figure.
 fn picture(points: &[Point]) -> String {
     let group = |point: &Point| Group {
         name: format!("{} %", point.read_percent),

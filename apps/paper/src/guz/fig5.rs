@@ -1,7 +1,7 @@
 //! Fig. 5: throughput with fewer processors at the target, and the processor time of a request.
 //!
-//! The paper goes from all 96 processors of the target down to a twelfth; a machine with few has
-//! fewer steps, and its host needs the same ones.
+//! The paper reduces the target's 96 processors to a twelfth. A machine with few processors has
+//! fewer steps, and the host runs on the same processors.
 
 use chart::GREY;
 use console::layout::{NONE, kilo, row, table};
@@ -16,28 +16,28 @@ use super::bars::{self, Bars, Group, Level};
 use super::ordering::Compared;
 use super::paper;
 
-/// A mix with so many processors at the target, one value for each repetition.
+/// A mix with a number of processors at the target, with a value for each repetition.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 struct Point {
     read_percent: u8,
-    /// The target's, and this machine's.
+    /// Processors of the target, and of this machine.
     processors: usize,
     of: usize,
     iops: PerWay<Vec<f64>>,
-    /// Processor time of a request in microseconds.
+    /// Processor time of the host and of the target for a request, in microseconds.
     host_us: PerWay<Vec<f64>>,
     target_us: PerWay<Vec<f64>>,
 }
 
 const READ_PERCENTS: [u8; 2] = [100, 80];
 
-/// Measures it; `None` if nothing was before an interruption.
+/// Measures the figure; `None` if it was interrupted before anything was measured.
 ///
 /// # Errors
 /// When the drive cannot be loaded, or a request fails.
 pub(in super::super) fn run(bed: &mut Bed) -> Result<Option<Report>, ReproduceError> {
     let counts = steps(bed.processors);
-    // A load before each that is measured, and the one that is.
+    // Each measured load has one before it.
     let loads = counts.len() * READ_PERCENTS.len() * 2 * Way::ALL.len();
     bed.session.expect(loads * bed.repetitions);
     let mut points: Vec<Point> = Vec::new();
@@ -64,27 +64,30 @@ pub(in super::super) fn run(bed: &mut Bed) -> Result<Option<Report>, ReproduceEr
     Ok((!points.is_empty()).then(|| report(&points)))
 }
 
-// All, and half of them as often as there is a half.
+// Numbers of processors at the target: all, then half as many each time, down to 1.
 fn steps(processors: usize) -> Vec<usize> {
     std::iter::successors(Some(processors), |count| (*count > 1).then_some(count / 2)).collect()
 }
 
 impl Point {
+    // Adds the values of a repetition.
     fn add(&mut self, measured: &PerWay<Measured>) {
         self.iops.push(measured.map(|one| one.tally.per_second()));
         self.host_us.push(measured.map(Measured::host_us));
         self.target_us.push(measured.map(Measured::target_us));
     }
 
+    // Throughput of a way over that of local access.
     fn ratio(&self, way: Way) -> f64 {
         self.iops.medians().of_local(way)
     }
 
+    // The share of this machine's processors that the target has.
     fn share(&self) -> f64 {
         self.processors as f64 / self.of.max(1) as f64
     }
 
-    /// How much of its processors the target uses.
+    /// Utilisation of the target's processors.
     fn utilisation(&self, way: Way) -> f64 {
         let time_us = self.iops.medians()[way] * self.target_us.medians()[way];
         time_us / 1e6 / self.processors.max(1) as f64
@@ -107,6 +110,7 @@ fn report(points: &[Point]) -> Report {
     }
 }
 
+// The table of the figure, beside the paper's numbers.
 fn rows(points: &[Point]) -> String {
     let head = ["reads", "target", "way", "IOPS", "of", "host, µs", "target, µs", "target"];
     let under = ["", "processors", "", "", "local", "a request", "a request", "in use"];
@@ -135,6 +139,7 @@ fn rows(points: &[Point]) -> String {
     table(&rows)
 }
 
+// What the paper claims, and whether it holds here.
 fn verdicts(points: &[Point]) -> Vec<Verdict> {
     let reads = points.iter().filter(|point| point.read_percent == READ_PERCENTS[0]);
     let Some(fewest) = reads.clone().min_by_key(|point| point.processors) else {
@@ -178,7 +183,8 @@ fn verdicts(points: &[Point]) -> Vec<Verdict> {
     verdicts
 }
 
-// In what is reached with the fewest processors, and in what a request costs there.
+// Whether iSCSI is behind NVMe/TCP with the fewest processors: in throughput, and in the target's
+// processor time for a request.
 fn behind(fewest: &Point) -> [Verdict; 2] {
     let ratios = format!(
         "iSCSI reaches {:.2} of local and NVMf at least {:.2}",
@@ -202,6 +208,7 @@ fn behind(fewest: &Point) -> [Verdict; 2] {
     [iops.verdict(), cost.verdict()]
 }
 
+// Draws the figure.
 fn picture(points: &[Point]) -> String {
     let group = |point: &Point| Group {
         name: format!("{} %, {} of {}", point.read_percent, point.processors, point.of),

@@ -14,10 +14,10 @@ use super::ordering::Compared;
 use super::paper;
 use disk::{Curve, Frame};
 
-/// A load, and what was measured in each repetition.
+/// A load, and the latency of each repetition.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 struct Point {
-    /// Of what local access reaches.
+    /// Offered load, as a share of the highest throughput of local access.
     load: f64,
     offered_iops: f64,
     latency: PerWay<Vec<Latency>>,
@@ -32,10 +32,10 @@ struct Latency {
 
 const LOADS: [f64; 9] = [paper::FIRST_LOAD, 0.1, 0.25, 0.4, HALF, 0.6, 0.7, 0.8, 0.9];
 
-/// Where the paper says an average of iSCSI.
+/// The load at which the paper gives iSCSI's average.
 const HALF: f64 = 0.5;
 
-/// Measures it; `None` if nothing was before an interruption.
+/// Measures the figure; `None` if it was interrupted before anything was measured.
 ///
 /// # Errors
 /// When the drive cannot be loaded, or a request fails.
@@ -66,13 +66,14 @@ pub(in super::super) fn run(bed: &mut Bed) -> Result<Option<Report>, ReproduceEr
 }
 
 impl Latency {
+    // Throughput and latency of the reads of a load.
     fn of(tally: &Tally) -> Self {
         let disk::Point { load: iops, mean_us, p95_us } =
             disk::Point::of(tally.per_second(), &tally.reads.latency);
         Self { iops, mean_us, p95_us }
     }
 
-    // Each figure by itself.
+    // The median of each value by itself.
     fn median(all: &[Self]) -> Self {
         let of = |figure: fn(&Self) -> f64| median(all.iter().map(figure));
         Self {
@@ -84,11 +85,12 @@ impl Latency {
 }
 
 impl Point {
+    // The median latency over the repetitions.
     fn of(&self, way: Way) -> Latency {
         Latency::median(&self.latency[way])
     }
 
-    /// How much longer the average is than locally, as a share.
+    /// How far the average is above that of local access, as a share.
     fn above(&self, way: Way) -> f64 {
         self.of(way).mean_us / self.of(Way::Local).mean_us.max(1e-9) - 1.0
     }
@@ -110,6 +112,7 @@ fn report(points: &[Point]) -> Report {
     }
 }
 
+// The table of the figure, beside the paper's numbers.
 fn rows(points: &[Point]) -> String {
     let head = ["load", "offered", "local µs", "NVMe/TCP µs", "", "paper", "iSCSI µs", "", "paper"];
     let both = "average / p95";
@@ -141,6 +144,7 @@ fn rows(points: &[Point]) -> String {
     table(&rows)
 }
 
+// What the paper claims, and whether it holds here.
 fn verdicts(points: &[Point]) -> Vec<Verdict> {
     let later = points.iter().filter(|point| point.load > paper::FIRST_LOAD);
     let above = |point: &Point| point.above(Way::Nvme);
@@ -182,12 +186,13 @@ fn verdicts(points: &[Point]) -> Vec<Verdict> {
     verdicts
 }
 
-// The load up to which nothing measured is above the paper's bound.
+// The highest load up to which the 95th percentile stays below the paper's bound; 0 if none does.
 fn bounded(points: &[Point], way: Way) -> f64 {
     let within = |point: &&Point| point.of(way).p95_us < paper::P95_BOUND_US;
     points.iter().take_while(within).last().map_or(0.0, |point| point.load)
 }
 
+// Whether iSCSI's average is behind NVMe/TCP's at half the load.
 fn behind(half: &Point) -> Verdict {
     let ratio = half.above(Way::Iscsi) + 1.0;
     let paper = format!(
@@ -204,6 +209,7 @@ fn behind(half: &Point) -> Verdict {
     compared.verdict()
 }
 
+// Draws the figure.
 fn picture(points: &[Point]) -> String {
     let loads: Vec<Tick> =
         [0.0, 0.2, 0.4, 0.6, 0.8, 1.0].map(|at| (at, format!("{:.0} %", at * 100.0))).into();

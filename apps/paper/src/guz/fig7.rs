@@ -13,13 +13,14 @@ use super::fig7_picture::{self, Curve};
 use super::ordering::Compared;
 use super::paper;
 
-/// Of Fig. 7b and 7c the text does not say the loads: these are between the first and saturation.
+/// Loads; `None` is one read at a time. The paper does not give the loads of Fig. 7b and 7c: these
+/// are between the first and saturation.
 const LOADS: [Option<f64>; 3] = [None, Some(0.5), Some(0.8)];
-/// Points of a curve in the record.
+/// Quantiles of each distribution in the record.
 const QUANTILES: [f64; 15] =
     [0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999, 1.0];
 
-/// Measures it; `None` if nothing was before an interruption.
+/// Measures the figure; `None` if it was interrupted before anything was measured.
 ///
 /// # Errors
 /// When the drive cannot be loaded, or a request fails.
@@ -62,6 +63,7 @@ impl Curve {
         Self { name, load, latency: PerWay::each(|_| Histogram::new()) }
     }
 
+    // The distributions, for the record.
     fn record(&self) -> Value {
         let points = |latency: &Histogram| -> Vec<Value> {
             let point = |q: &f64| json!({"share": q, "us": quantile_us(latency, *q)});
@@ -93,6 +95,7 @@ fn report(curves: &[Curve]) -> Report {
     }
 }
 
+// The table of the figure, beside the paper's numbers.
 fn rows(curves: &[Curve]) -> String {
     let head = ["µs", "", "local", "NVMe/TCP", "added", "iSCSI", "added", "paper"];
     let mut rows = vec![row(head)];
@@ -119,9 +122,10 @@ fn rows(curves: &[Curve]) -> String {
     table(&rows)
 }
 
-/// How far our local read may be from the paper's, as a share, for the drive to be the same.
+/// How far our local read may be from the paper's, as a share, for the drives to count as equal.
 const LOCAL_ERROR_MAX: f64 = 0.05;
 
+// What the paper claims, and whether it holds here.
 fn verdicts(curves: &[Curve]) -> Vec<Verdict> {
     let Some(unloaded) = curves.iter().find(|curve| curve.load.is_none()) else {
         return Vec::new();
@@ -161,6 +165,7 @@ fn verdicts(curves: &[Curve]) -> Vec<Verdict> {
     verdicts
 }
 
+// Whether iSCSI's average is behind NVMe/TCP's under a load.
 fn behind(curve: &Curve) -> Verdict {
     let paper = match curve.load {
         None => {

@@ -1,15 +1,15 @@
-//! The picture of Fig. 7: a distribution for each load, with a line for each way.
+//! Draws Fig. 7: a distribution for each load, with a line for each way.
 
 use chart::{Anchor, Panel, Scale, Svg, Tick, decades};
 use measure::Histogram;
 
 use super::super::way::{PerWay, Way};
 
-/// A load, and what was measured in all repetitions.
+/// A load, and the latency of all repetitions together.
 #[derive(Debug, Clone)]
 pub(super) struct Curve {
     pub(super) name: String,
-    /// Of what local access reaches; one read at a time if `None`.
+    /// Share of the highest throughput of local access; one read at a time if `None`.
     pub(super) load: Option<f64>,
     pub(super) latency: PerWay<Histogram>,
 }
@@ -18,10 +18,11 @@ const SIZE: (f64, f64) = (900.0, 340.0);
 const LEFT: f64 = 70.0;
 const PANEL: (f64, f64) = (236.0, 220.0);
 const GAP: f64 = 38.0;
-/// Of the shares, so that the tail does not make the axis.
+/// The last quantile that is drawn, so that the tail does not stretch the axis.
 const LAST: f64 = 0.995;
 const STEPS: u32 = 100;
 
+/// Draws the picture as SVG.
 pub(super) fn draw(curves: &[Curve]) -> String {
     let mut svg = Svg::new(SIZE.0, SIZE.1);
     svg.key((LEFT, 20.0), &Way::key(&Way::ALL));
@@ -33,6 +34,7 @@ pub(super) fn draw(curves: &[Curve]) -> String {
     svg.finish("Distributions of read latency under three loads, over three ways")
 }
 
+// Draws the panel of one load, at `left`.
 fn distribution(svg: &mut Svg, left: f64, curve: &Curve) {
     let us = |latency: &Histogram, q: f64| latency.quantile(q).as_ns_f64() / 1e3;
     let low = curve.latency.map(|latency| us(latency, 0.0)).least().clamp(1.0, 80.0);

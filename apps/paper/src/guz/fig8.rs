@@ -1,4 +1,4 @@
-//! Fig. 8: what an unloaded read consists of.
+//! Fig. 8: the stages of an unloaded read.
 
 use chart::{Anchor, GREEN, GREY, Panel, Scale, Svg, Tick, axis};
 use diskload::Tally;
@@ -15,7 +15,7 @@ use super::fig7::mean_us;
 use super::paper;
 use super::stages::{self, Read};
 
-/// Measures it; `None` if nothing was before an interruption.
+/// Measures the figure; `None` if it was interrupted before anything was measured.
 ///
 /// # Errors
 /// When the drive cannot be loaded, or a request fails.
@@ -29,8 +29,8 @@ pub(in super::super) fn run(bed: &mut Bed) -> Result<Option<Report>, ReproduceEr
     Ok((!reads.local.is_empty()).then(|| report(&reads)))
 }
 
-// Unloaded reads with the points of time that say where they are. A target has one sum over all of
-// its commands, so each way has a target of its own.
+// Measures the stages of unloaded reads over one way. A target sums times over all of its commands,
+// so each way has its own target. `None` if interrupted.
 fn trace(bed: &mut Bed, way: Way) -> Result<Option<Read>, ReproduceError> {
     let load = Load { ramp: Duration::ZERO, traces: true, ..bed.unloaded() };
     let what = format!("stages, {}", way.name());
@@ -48,12 +48,14 @@ fn trace(bed: &mut Bed, way: Way) -> Result<Option<Read>, ReproduceError> {
     Ok(Some(remote_read(&tally, &traced)))
 }
 
+// The average local read of a load.
 fn local_read(tally: &Tally) -> Read {
     let jobs = tally.times;
     let each = |ns: u64| ns as f64 / 1e3 / jobs.count.max(1) as f64;
     Read::local(mean_us(&tally.reads.latency), each(jobs.device_ns), each(jobs.late_ns))
 }
 
+// The average remote read: the host's times by the load, the target's by its trace.
 fn remote_read(tally: &Tally, traced: &TargetTrace) -> Read {
     let each = |ns: u64| ns as f64 / 1e3 / traced.count.max(1) as f64;
     Read {
@@ -65,6 +67,7 @@ fn remote_read(tally: &Tally, traced: &TargetTrace) -> Read {
     }
 }
 
+// The report of the figure: stages averaged over the repetitions.
 fn report(repetitions: &PerWay<Vec<Read>>) -> Report {
     let reads = repetitions.map(|reads| Read::mean(reads));
     let [nvme, iscsi] = Way::REMOTE.map(|way| stages::added(&reads, way));
@@ -89,7 +92,7 @@ fn report(repetitions: &PerWay<Vec<Read>>) -> Report {
     }
 }
 
-/// A bar of parts, one after another.
+/// A horizontal bar of parts: length in microseconds, and colour.
 struct Bar {
     name: &'static str,
     parts: Vec<(f64, &'static str)>,
@@ -97,10 +100,10 @@ struct Bar {
 
 const SIZE: (f64, f64) = (760.0, 300.0);
 const TARGET: &str = "#E69F00";
-/// Of the paper's iSCSI there is only the whole.
+/// Colour of the paper's iSCSI, which is not divided into parts.
 const WHOLE: &str = "#BBBBBB";
 
-// What the paper's ways add and what ours do, in parts, above one another.
+// Draws what remote access adds to a read, in parts: the paper's ways and ours.
 fn picture(reads: &PerWay<Read>) -> String {
     let mut svg = Svg::new(SIZE.0, SIZE.1);
     let bars = bars(reads);
@@ -139,6 +142,7 @@ fn picture(reads: &PerWay<Read>) -> String {
     svg.finish("What remote access adds to an unloaded read, in parts, in the paper and here")
 }
 
+// The bars of the picture, from top to bottom.
 fn bars(reads: &PerWay<Read>) -> [Bar; 4] {
     let parted = |[host, target, wire]: [f64; 3]| {
         [(host, GREEN), (target, TARGET), (wire, GREY)].map(|(us, of)| (us.max(0.0), of)).into()

@@ -1,28 +1,29 @@
-//! The second half of the paper's ordering, that iSCSI is behind, judged on one figure at a time.
+//! Judges the second half of the paper's ordering, that iSCSI is behind, one figure at a time.
 //!
-//! The first, that `NVMf` is as local access, has numbers of the paper to be compared with. Of
-//! iSCSI the paper shows a target of its time; whether the protocol is behind is judged against
-//! NVMe/TCP from the same target here.
+//! The first half, that `NVMf` is like local access, is compared with the paper's numbers. The
+//! paper's iSCSI target is one of its time; so whether the protocol is behind is judged here
+//! against NVMe/TCP from the same target.
 
 use super::super::report::Verdict;
 use super::super::way::PerWay;
 
-/// A figure of both ways, and what the paper says of it.
+/// A figure of NVMe/TCP and iSCSI, and what the paper says of it.
 #[derive(Debug)]
 pub(super) struct Compared<'a> {
-    /// What it is, and under which load.
+    /// The name of the figure, and the load.
     pub(super) what: &'a str,
-    /// Whether larger ones are better.
+    /// Whether a larger figure is better.
     pub(super) is_rate: bool,
     pub(super) figures: PerWay<f64>,
     pub(super) text: fn(f64) -> String,
     pub(super) paper: &'a str,
 }
 
-/// What is less apart is not told apart, as a share.
+/// Figures that differ by less than this share count as equal.
 const MARGIN: f64 = 0.05;
 
 impl Compared<'_> {
+    /// Whether iSCSI is behind NVMe/TCP by more than the margin.
     pub(super) fn verdict(&self) -> Verdict {
         let Self { what, is_rate, figures, text, paper } = self;
         let share = figures.iscsi / figures.nvme.max(1e-9);

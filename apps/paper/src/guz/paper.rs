@@ -1,9 +1,8 @@
-//! What the paper prints. Bars and curves that its text does not give as numbers are left out:
-//! nothing is read off the pictures.
+//! The paper's numbers, as printed in its text. Nothing is read off its pictures.
 
 use super::super::way::PerWay;
 
-/// In front of the number of a figure.
+/// The source, in front of the number of a figure.
 pub(super) const SOURCE: &str = "Guz et al., SYSTOR 2017, Fig.";
 
 /// Section 4.1: three drives of 750 000 reads a second, which local access saturates (Fig. 2).
@@ -36,7 +35,7 @@ pub(super) const AVERAGE_ABOVE_MAX: f64 = 0.035;
 pub(super) const FIRST_LOAD: f64 = 0.02;
 /// Section 4.2, Fig. 6: the 95th percentile of local and `NVMf` is below this over the whole range.
 pub(super) const P95_BOUND_US: f64 = 2_000.0;
-/// Section 4.2, Fig. 6: for the same bound iSCSI is used up to this share.
+/// Section 4.2, Fig. 6: iSCSI keeps the same bound up to this load.
 pub(super) const ISCSI_P95_LOAD: f64 = 0.17;
 /// Section 4.2, Fig. 6: iSCSI's average at half the load, more than ten times local's.
 pub(super) const ISCSI_HALF_US: f64 = 2_500.0;

@@ -1,16 +1,15 @@
-//! What an unloaded read consists of (Fig. 8), by points of time on its way.
+//! The stages of an unloaded read (Fig. 8), by times taken on its way.
 //!
 //! ```text
 //! host: made ─► given to the kernel ─ ─ (wire) ─ ─► target: taken ─► device ─► due ─► noticed
 //!                                    answer taken ◄─ ─ (wire) ─ ─ given to the kernel ◄──┘
 //! ```
 //!
-//! The wire is what is left: both kernels' TCP, the loopback and the waking of the two threads; of
-//! what is added, also the waking of the target by its timer, as far as that is later than that of
-//! a local load. NVMe/TCP and iSCSI have the same points: both ends are the same loops. The
+//! The wire is the rest: both kernels' TCP, the loopback and the wake-ups of both threads; in what
+//! is added, also the target's wake-up by its timer, as far as it is later than that of a local
+//! load. NVMe/TCP and iSCSI have the same points, because both ends run the same loops. The
 //! target's work on a command before its device begins is hidden behind the device, which is timed
-//! from when the command was taken; and the host takes an answer apart when it makes the next
-//! read.
+//! from when the command was taken. The host decodes an answer when it makes the next read.
 
 use console::layout::{NONE, row, table};
 use serde::Serialize;
@@ -20,44 +19,44 @@ use super::super::way::{PerWay, Way};
 use super::ordering::Compared;
 use super::paper;
 
-/// An average unloaded read; see the module's description; in microseconds.
+/// Stages of an average unloaded read, in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct Read {
-    /// From end to end.
+    /// The whole read.
     pub(super) mean_us: f64,
-    /// Made, until the kernel has it.
+    /// Host: from making the request until the kernel has it.
     pub(super) host_us: f64,
-    /// Taken, until the device is done.
+    /// Device: from taking the command until the device has ended.
     pub(super) device_us: f64,
-    /// Done, until somebody has noticed.
+    /// From the end of the device until the target, or the local load, notices it.
     pub(super) late_us: f64,
-    /// Noticed, until the kernel has the answer.
+    /// Target: from noticing until the kernel has the answer.
     pub(super) answer_us: f64,
 }
 
-/// What remote access adds, stage by stage; in microseconds.
+/// What remote access adds to a read, by part, in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct Added {
     pub(super) host_us: f64,
     pub(super) target_us: f64,
-    /// The rest, which is no less than nothing.
+    /// The rest, at least 0.
     pub(super) wire_us: f64,
     pub(super) all_us: f64,
 }
 
 impl Read {
-    /// Without a network: the device begins at once, and noticing its end ends the read.
+    /// A local read: the device begins at once, and noticing its end ends the read.
     pub(super) const fn local(mean_us: f64, device_us: f64, late_us: f64) -> Self {
         Self { mean_us, host_us: 0.0, device_us, late_us, answer_us: 0.0 }
     }
 
-    /// What no stage explains.
+    /// The part of the read that is in no stage.
     fn rest_us(&self) -> f64 {
         // Sums of rounded averages may be a little more than the whole.
         (self.mean_us - self.host_us - self.device_us - self.late_us - self.answer_us).max(0.0)
     }
 
-    /// The average of averages of as many reads.
+    /// The average of repetitions, each with the same weight.
     pub(super) fn mean(reads: &[Self]) -> Self {
         let of = |stage: fn(&Self) -> f64| {
             reads.iter().map(stage).sum::<f64>() / reads.len().max(1) as f64
@@ -72,14 +71,16 @@ impl Read {
     }
 }
 
+/// What a way adds to a read, compared with local access.
 pub(super) fn added(reads: &PerWay<Read>, way: Way) -> Added {
     let host_us = reads[way].host_us;
-    // A timer that fires late does so here as there: the difference is the kernel's, not ours.
+    // A timer is late for local access, too: the difference is the kernel's, so `late_us` is wire.
     let target_us = reads[way].answer_us;
     let all_us = reads[way].mean_us - reads.local.mean_us;
     Added { host_us, target_us, wire_us: (all_us - host_us - target_us).max(0.0), all_us }
 }
 
+/// Tables of the stages, and of what remote access adds.
 pub(super) fn rows(reads: &PerWay<Read>) -> String {
     let mut rows = vec![row(["stages of an unloaded read, µs", "local", "NVMe/TCP", "iSCSI"])];
     let mut add = |name: &str, of: fn(&Read) -> f64| {
@@ -95,6 +96,7 @@ pub(super) fn rows(reads: &PerWay<Read>) -> String {
     format!("{}\n{}", table(&rows), shares(reads))
 }
 
+// The table of what remote access adds: parts and their shares, beside the paper's.
 fn shares(reads: &PerWay<Read>) -> String {
     let head = ["added by remote access, µs", "NVMe/TCP", "share", "paper: NVMf", "share"];
     let mut rows = vec![[row(head), row(["iSCSI", "share", "paper: iSCSI"])].concat()];
@@ -115,6 +117,7 @@ fn shares(reads: &PerWay<Read>) -> String {
     table(&rows)
 }
 
+/// What the paper claims, and whether it holds here.
 pub(super) fn verdicts(reads: &PerWay<Read>) -> Vec<Verdict> {
     let paper = format!("{:.1} µs to {:.1} µs", paper::ISCSI_ADDED_US, paper::ADDED_US);
     let ours = |way: Way| {
@@ -137,7 +140,7 @@ pub(super) fn verdicts(reads: &PerWay<Read>) -> Vec<Verdict> {
     vec![in_software(reads), all.verdict(), software.verdict()]
 }
 
-// Whether software of ours (host and target) is most of what is added, as it is in the paper.
+// Whether host and target are more than half of what NVMe/TCP adds, as in the paper.
 fn in_software(reads: &PerWay<Read>) -> Verdict {
     let added = added(reads, Way::Nvme);
     let share = (added.host_us + added.target_us) / added.all_us.max(1e-9);
