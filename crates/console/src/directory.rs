@@ -1,4 +1,4 @@
-//! A directory for results, which is gone again if nothing was written into it.
+//! A directory for results, which is removed again if nothing was written into it.
 
 use std::fs;
 use std::io;
@@ -6,20 +6,20 @@ use std::path::{Path, PathBuf};
 
 use crate::OutputError;
 
-/// A directory that was made for results, or was there before. While a command goes on it keeps
-/// this: a command that fails before it has written anything leaves no empty directory.
+/// A directory for results, created if missing. Dropping this removes created directories that are
+/// empty: a command that fails before it has written anything leaves none.
 #[must_use = "what was made for results is removed with this if it is empty"]
 #[derive(Debug)]
 pub struct Directory {
-    /// What this has made, the innermost first.
+    /// Directories that this has created, the innermost first.
     made: Vec<PathBuf>,
 }
 
 impl Directory {
-    /// Makes what is missing of `path`.
+    /// Creates the directory `path`, and missing parents.
     ///
     /// # Errors
-    /// When it cannot be made, or is no directory.
+    /// When a directory cannot be created, or `path` is none.
     pub fn make(path: &Path) -> Result<Self, OutputError> {
         let missing = |one: &&Path| !one.as_os_str().is_empty() && !one.exists();
         let made = path.ancestors().take_while(missing).map(Path::to_owned).collect();
@@ -34,7 +34,7 @@ impl Directory {
 impl Drop for Directory {
     fn drop(&mut self) {
         for path in &self.made {
-            // What has something in it stays, and so does what it is in.
+            // A directory that is not empty stays, and so do its parents.
             if fs::remove_dir(path).is_err() {
                 return;
             }
@@ -43,7 +43,7 @@ impl Drop for Directory {
 }
 
 impl OutputError {
-    /// A directory that cannot be made.
+    /// The error that a directory cannot be created.
     fn directory(path: &Path, source: io::Error) -> Self {
         Self::Directory { path: path.to_owned(), source }
     }

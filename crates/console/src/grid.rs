@@ -1,4 +1,4 @@
-//! The table of a record as CSV: a column for each field, by the name that it has in the record.
+//! A table of a record as CSV: a column for each field, with the field's name.
 
 use serde_json::{Map, Value};
 
@@ -6,9 +6,9 @@ use crate::layout;
 
 type Cells = Vec<(String, String)>;
 
-/// What is in `table` as rows, with names of columns first: `leading` ones first, then all others
-/// as they come. An object in an object has columns of its own, `latency_p50_ns`. A list of objects
-/// has a row for each; where an object has several, column `part` says which a row is of.
+/// The CSV of `table`, with a heading: columns `leading` first, then others in order of appearance.
+/// Fields of an inner object are columns such as `latency_p50_ns`. A list of objects has a row for
+/// each; if an object has several lists, column `part` has the name of the row's list.
 #[must_use]
 pub fn csv_of(table: &Value, leading: &[&str]) -> String {
     let mut rows = Vec::new();
@@ -30,6 +30,7 @@ pub fn csv_of(table: &Value, leading: &[&str]) -> String {
     layout::csv(std::iter::once(columns).chain(lines))
 }
 
+// Appends the rows of a value. Each has the cells of the objects around the value, `around`, too.
 fn add(value: &Value, around: &Cells, rows: &mut Vec<Cells>) {
     match value {
         Value::Array(list) => list.iter().for_each(|one| add(one, around, rows)),
@@ -51,7 +52,7 @@ fn add(value: &Value, around: &Cells, rows: &mut Vec<Cells>) {
     }
 }
 
-/// Fields that are cells, and those that are lists of rows.
+/// Sorts the fields of an object, with `prefix` in their names, into cells and lists of rows.
 fn fields<'a>(
     object: &'a Map<String, Value>,
     prefix: &str,
@@ -69,6 +70,7 @@ fn fields<'a>(
     }
 }
 
+// The text of a cell; elements of a list are separated by spaces.
 fn plain(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
