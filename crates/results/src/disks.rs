@@ -148,7 +148,7 @@ impl DiskFigure {
     pub const ALL: [Self; 6] =
         [Self::Iops, Self::BytesPerS, Self::MeanUs, Self::P50Us, Self::P99Us, Self::P999Us];
 
-    /// As records name it.
+    /// The name of the figure in records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -161,7 +161,7 @@ impl DiskFigure {
         }
     }
 
-    /// Of a run.
+    /// The value of the figure in a run.
     #[must_use]
     pub const fn of(self, run: &DiskRun) -> f64 {
         match self {
@@ -174,13 +174,14 @@ impl DiskFigure {
         }
     }
 
-    /// Whether more of it is better.
+    /// Whether a larger value is better.
     #[must_use]
     pub const fn is_rate(self) -> bool {
         matches!(self, Self::Iops | Self::BytesPerS)
     }
 
-    /// What a ratio to the first disk's comes to.
+    /// The verdict on a disk by the ratio of its figure to the first disk's; `is_disturbed` if
+    /// disturbed runs count in it.
     #[must_use]
     pub fn verdict(self, ratio: &Estimate, is_disturbed: bool) -> DiskVerdict {
         let is_more = match ratio.ends() {
@@ -195,7 +196,7 @@ impl DiskFigure {
 }
 
 impl DiskVerdict {
-    /// In words, as in the record.
+    /// The text of the verdict, as in the record.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -209,7 +210,7 @@ impl DiskVerdict {
 }
 
 impl ComparedDisk {
-    /// A figure of it.
+    /// A figure of the disk; `None` if it has no runs.
     #[must_use]
     pub fn figure(&self, figure: DiskFigure) -> Option<&ComparedFigure> {
         self.figures.iter().find(|one| one.figure == figure)
