@@ -68,8 +68,8 @@ pub fn attach(flags: &AttachFlags) -> Result<ExitCode, Failure> {
             source: error.source,
         }
     })?;
-    // A guard by `mount_fuse` itself would unmount once more after others have unmounted, and so
-    // unmount what lay beneath.
+    // Detaches the mount if a later step fails. Forgotten once the mount has ended: to detach again
+    // would unmount what lies beneath.
     let mounted = Mounted(&directory);
     let served = Served::begin(&device, &disk)?;
     let _only_one = notified.set(device);

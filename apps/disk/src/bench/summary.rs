@@ -12,7 +12,7 @@ use console::layout::count;
 
 const NAME: usize = 19;
 
-/// A sentence on requests that failed and reads with wrong bytes; `None` if there are none.
+/// A sentence on failed requests, wrong bytes, or no answer at all; `None` if all is well.
 pub(crate) fn shortfall(phases: &[Phase]) -> Option<String> {
     let total = total(phases).filter(|total| total.count() + total.failure_count() > 0);
     let Some(total) = total else { return Some("no request was answered".to_owned()) };

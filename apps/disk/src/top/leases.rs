@@ -14,7 +14,7 @@ pub(super) type Leases = BTreeMap<(String, u32), Lease>;
 const VIEWS_SHOWN: usize = 8;
 const MIB: f64 = 1048576.0;
 
-/// Adds a metric to `leases`; `name` is that of the metric behind `afar_view`.
+/// Adds a metric to `leases`; `name` is the metric's name without `afar_view` in front.
 pub(super) fn take(leases: &mut Leases, name: &str, line: &Line) {
     let Some(subsystem) = line.labels.get("subsystem") else { return };
     let Some(id) = line.number("namespace") else { return };

@@ -8,7 +8,8 @@ use console::layout::count;
 
 const NAME: usize = 19;
 
-/// A sentence on requests that were refused, lost or answered wrongly; `None` if there are none.
+/// A sentence on requests that were refused, lost or answered wrongly, on failed connections, or on
+/// trouble of the probe; `None` if all is well.
 pub(crate) fn shortfall(results: &LoadResults) -> Option<String> {
     let sum = |of: fn(&LoadOperation) -> u64| results.operations.iter().map(of).sum();
     let parts = [

@@ -76,7 +76,8 @@ fn of_try(of: &LoadConfig, slo: &Slo, rate: f64, number: usize) -> LoadConfig {
     }
 }
 
-// Whether a try holds: every request was answered, the server kept up, latency is within the bound.
+// The result of a try. The rate holds if every request was answered, the server kept up, and the
+// latency is within the bound.
 fn judge(bound: Bound, rate: f64, config: &LoadConfig, tally: &Tally) -> LoadTry {
     let latency = bound.of(&all(tally));
     let answered_per_s = tally.throughput();
