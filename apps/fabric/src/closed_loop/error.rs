@@ -1,19 +1,19 @@
-//! Why there is no loop.
+//! Why `afar loop` has no result.
 
 use console::{Class, Classed};
 
 use crate::sim::SimError;
 
-/// Why there is no loop.
+/// Why `afar loop` has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum LoopError {
     /// The network has no result.
     #[error(transparent)]
     Sim(#[from] SimError),
-    /// The program failed, and how.
+    /// The program failed; the text says how.
     #[error("run the program: {0}")]
     Program(String),
-    /// Nothing may be concluded from a run, and why.
+    /// A run is invalid; the text says why.
     #[error("run the program: {0}")]
     Invalid(String),
     /// The kernel refused.
@@ -31,12 +31,12 @@ impl Classed for LoopError {
     }
 }
 
-/// Nothing more is wanted, or something went wrong.
+/// Why a loop stopped before its end.
 #[derive(Debug)]
 pub enum Stopped {
     /// The user pressed Ctrl-C.
     Interrupted,
-    /// It failed.
+    /// A run or a simulation failed.
     Error(LoopError),
 }
 

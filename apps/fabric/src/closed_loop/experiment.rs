@@ -1,4 +1,4 @@
-//! A file: a program, and the network that its traffic goes over.
+//! The file of `afar loop`: a program, and the network that carries its traffic.
 
 use std::cell::OnceCell;
 use std::path::Path;
@@ -35,40 +35,40 @@ struct Program {
     others_max: Option<Value>,
 }
 
-/// See the module's description.
+/// A program, how it is run, and the network that carries its traffic.
 #[derive(Debug, Clone)]
 pub(super) struct Experiment {
     pub(super) command: Vec<String>,
     pub(super) local: String,
-    /// What a share of that is a share of.
+    /// What `local` is a share of, where it is a share.
     pub(super) of: ShareOf,
-    /// The most that the program uses, once it has run with all memory local.
+    /// The peak of the program's managed memory; empty until it has run with all memory local.
     pub(super) peak: OnceCell<Bytes>,
-    /// Whose first group is the program's own time in seconds; else it is the wall time.
+    /// A pattern whose group is the program's own time in seconds; `None`: the wall time.
     pub(super) metric: Option<regex::Regex>,
     pub(super) repetitions: u32,
     pub(super) rounds: u32,
-    /// How far two profiles may differ.
+    /// The largest relative difference of two profiles that agree.
     pub(super) agree: f64,
-    /// A disturbed run is repeated until it has had so many attempts.
+    /// The most attempts of a run that is disturbed each time.
     pub(super) attempts: u32,
-    /// What else the machine may do without disturbing a run.
+    /// How much other guests and programs may take before a run is disturbed.
     pub(super) tolerance: Tolerance,
-    /// Whether runs count of which much stayed local.
+    /// Whether runs are valid although much of their memory was not managed.
     pub(super) allow_unmanaged: bool,
     settings: Settings,
 }
 
 const MANY: u32 = 1000;
-/// As in a sweep.
+/// The default of `attempts`, as in a sweep.
 const ATTEMPTS: u32 = 3;
 const TOLERANCE: Tolerance = Tolerance { stolen_max: 0.05, others_max: 0.05 };
 
 impl Experiment {
-    /// Reads a file.
+    /// Reads the file of `afar loop`.
     ///
     /// # Errors
-    /// The first thing in it that cannot be, with its place.
+    /// The first invalid key or value, with its place.
     pub(super) fn read(path: &Path) -> Result<Self, LoopError> {
         let source = Source::read(path).map_err(SimError::from)?;
         let document: Document = source.parse().map_err(SimError::from)?;
@@ -133,7 +133,7 @@ impl Experiment {
         })
     }
 
-    /// A program of afar's own, that prints how long it took.
+    /// An experiment with `afar workload`, which prints its own time.
     pub(super) fn of_workload(
         words: &[&str],
         (local, of): (&str, ShareOf),
@@ -157,18 +157,18 @@ impl Experiment {
         }
     }
 
-    /// Local memory, unless it is a size, with what it is a share of: less than all of it.
+    /// The share that is local, and of what; `None` if `local` is a size or 100 %.
     pub(super) fn share(&self) -> Option<(LocalSize, ShareOf)> {
         let local: LocalSize = self.local.parse().ok()?;
         local.is_share().then_some((local, self.of))
     }
 
-    /// The network with the traffic of a record.
+    /// The network's settings, with the page faults in `record` as traffic.
     pub(super) fn network(&self, record: &Path) -> Settings {
         self.settings.clone().with("faults", &record.display().to_string())
     }
 
-    /// What was set of it.
+    /// The network's settings, without a record of page faults.
     pub(super) fn settings(&self) -> &Settings {
         &self.settings
     }

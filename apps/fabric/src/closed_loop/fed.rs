@@ -11,7 +11,7 @@ use super::program::{Programs, Ran};
 use super::{PageTimes, Stopped, Traffic};
 use crate::sim::setting::Settings;
 
-/// A program, its files, and who may interrupt it.
+/// Runs a program, and feeds its traffic back as delays.
 pub struct Feeder<'a> {
     experiment: Experiment,
     directory: PathBuf,
@@ -19,7 +19,7 @@ pub struct Feeder<'a> {
     short: Option<Short<'a>>,
 }
 
-/// What a quick look can do without.
+/// The shortcuts of a quick look.
 #[derive(Debug, Clone, Copy)]
 pub struct Short<'a> {
     /// Runs without delay, before the others: every other run is compared with each of these, and
@@ -36,11 +36,11 @@ pub struct Fed {
     pub zero: Zero,
     /// Under the delays of an idle network.
     pub idle: Round,
-    /// Under those of the traffic of the run before, the first time of the one without delay.
+    /// Each under the delays of the previous run's traffic, the first of the run without delay.
     pub rounds: Vec<Round>,
     /// As the first of `rounds`, had the run without delay written nothing back.
     pub reads: Reads,
-    /// Whether the last traffic makes the delays under which it was made.
+    /// Whether the delays of the last run agree with those that its traffic makes.
     pub agreed: bool,
 }
 
@@ -51,9 +51,9 @@ pub struct Zero {
     pub seconds: f64,
     /// Times of all runs, in ascending order.
     pub times: Vec<f64>,
-    /// Pages it fetches.
+    /// Pages that the program fetches per second of wall time.
     pub fetch_per_sec: f64,
-    /// The file of its faults.
+    /// The record of page faults.
     pub record: PathBuf,
 }
 
@@ -62,19 +62,19 @@ pub struct Zero {
 pub struct Round {
     /// Median time of a run.
     pub seconds: f64,
-    /// Beside runs without delay.
+    /// How much slower than the runs without delay.
     pub slower: Slower,
     /// How much slower each run was than those without delay, as a share.
     pub shares: Vec<f64>,
     /// What disturbed the first of the runs that were disturbed.
     pub disturbed: Option<String>,
-    /// What pages took.
+    /// Completion times of pages.
     pub page: Page,
-    /// What the same pages take alone in the network.
+    /// Completion times of the same pages alone in the network.
     pub alone: Page,
 }
 
-/// What pages take.
+/// Completion times of pages.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Page {
     /// Mean, in microseconds.
@@ -86,13 +86,14 @@ pub struct Page {
 /// Traffic of reads alone.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reads {
-    /// What pages take in it.
+    /// Completion times of pages in this traffic.
     pub page: Page,
-    /// How much slower the program is under these times; nothing where that is not run.
+    /// How much slower the program is under these delays; `None` in a quick look.
     pub slower: Option<Slower>,
 }
 
 impl Page {
+    /// The mean and 99th percentile of `times`.
     const fn of(times: &PageTimes) -> Self {
         Self { mean_us: times.mean_us, p99_us: times.p99_us }
     }
@@ -109,7 +110,7 @@ pub struct Slower {
 }
 
 impl Slower {
-    /// Of at least one run.
+    /// The median and the noise of `shares`, at least one.
     fn of(mut shares: Vec<f64>) -> Self {
         shares.sort_by(f64::total_cmp);
         let noise = (shares[shares.len() - 1] - shares[0]) / 2.0;
@@ -117,14 +118,14 @@ impl Slower {
         Self { median, noise }
     }
 
-    /// With the noise of another, independent time that varies as much.
+    /// The same with the noise of two independent times that vary alike: √2 times as much.
     fn with_as_much_again(self) -> Self {
         Self { noise: self.noise * std::f64::consts::SQRT_2, ..self }
     }
 }
 
 impl<'a> Feeder<'a> {
-    /// Of a workload of afar's own.
+    /// A feeder of `afar workload` with the arguments `words`, whose files are in `directory`.
     pub fn new(
         words: &[&str],
         (local, of, repetitions): (&str, ShareOf, u32),
@@ -135,27 +136,27 @@ impl<'a> Feeder<'a> {
         Self { experiment, directory, signals, short: None }
     }
 
-    /// Does with less, if anything is given.
+    /// Takes the shortcuts of a quick look if `short` is given.
     pub const fn shortened(mut self, short: Option<Short<'a>>) -> Self {
         self.short = short;
         self
     }
 
-    /// Has runs count of which much stayed local, if it is allowed.
+    /// Accepts runs much of whose memory was not managed, if `allow_unmanaged`.
     pub fn allowing(mut self, allow_unmanaged: bool) -> Self {
         self.experiment.allow_unmanaged = allow_unmanaged;
         self
     }
 
-    /// The most that it uses, if a run has told.
+    /// The peak of the program's managed memory; `None` before a run has measured it.
     pub fn peak(&self) -> Option<Bytes> {
         self.experiment.peak.get().copied()
     }
 
-    /// Runs it without delay.
+    /// Runs the program without delay.
     ///
     /// # Errors
-    /// If it fails, or a signal came.
+    /// If a run fails, or a signal arrives.
     pub fn zero(&self) -> Result<Zero, Stopped> {
         let count = self.short.map_or(self.experiment.repetitions, |short| short.without_count);
         let Ran { seconds, times, fetch_per_sec, record, .. } =
@@ -163,16 +164,18 @@ impl<'a> Feeder<'a> {
         Ok(Zero { seconds, times, fetch_per_sec, record })
     }
 
+    /// The program with its files and signals, ready to run.
     fn programs(&self) -> Programs<'_> {
         let Self { experiment, directory, signals, short } = self;
         let calibrated = short.map(|short| short.calibrated);
         Programs { experiment, directory, signals, calibrated }
     }
 
-    /// Feeds its traffic over a network back, at most so many rounds.
+    /// Runs the program under the delays of `network`: idle, with its reads alone, and with its own
+    /// traffic for at most `round_max` rounds.
     ///
     /// # Errors
-    /// As `zero`, and if the network has no result.
+    /// If a run fails, a signal arrives, or the network has no result.
     pub fn feed(
         &self,
         name: &str,
@@ -218,6 +221,7 @@ impl<'a> Feeder<'a> {
         Ok(fed)
     }
 
+    /// Runs the program under the delays in `profile`; returns what it did and the round's figures.
     fn round(
         &self,
         profile: &Path,
@@ -227,7 +231,7 @@ impl<'a> Feeder<'a> {
     ) -> Result<(Ran, Round), Stopped> {
         let (ran, ratios) = self.programs().compare(profile, name, without)?;
         let shares: Vec<f64> = ratios.all().map(|ratio| ratio - 1.0).collect();
-        // One of each run, if each was compared with several.
+        // One share per run: the median where each run was compared with several.
         let each = shares.chunks(without.len().max(1));
         let each = each.map(|shares| Slower::of(shares.to_vec()).median).collect();
         let slower = match without {

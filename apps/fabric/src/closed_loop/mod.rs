@@ -42,7 +42,7 @@ pub use error::{LoopError, Stopped};
 /// Runs `afar loop`.
 ///
 /// # Errors
-/// When the file cannot be, the program fails, or a flow never finishes.
+/// If the file is invalid, the program fails, or a flow never finishes.
 pub fn closed_loop(flags: &LoopFlags) -> Result<ExitCode, Failure> {
     let mut experiment = Experiment::read(&flags.experiment)?;
     experiment.allow_unmanaged = flags.allow_unmanaged;
@@ -52,7 +52,7 @@ pub fn closed_loop(flags: &LoopFlags) -> Result<ExitCode, Failure> {
     let (json, csv) = (json?, csv?);
     let record = Output::open(&directory.join("loop.json"))?;
     let signals = console::interrupts().map_err(LoopError::from)?;
-    // The first is without delay, and as many rounds follow as there are at most.
+    // One step without delay, the idle round, and at most `rounds` rounds.
     let progress = Progress::new("step", experiment.rounds as usize + 2);
     let mut turning = Turning {
         programs: Programs {
@@ -96,6 +96,7 @@ struct Turning<'a> {
 }
 
 impl Turning<'_> {
+    /// Runs the program and simulates its traffic in turn until delays and traffic agree.
     fn close(&mut self) -> Result<Closed, Stopped> {
         self.progress.show("without delay");
         let zero = self.programs.run(None, "zero")?;
@@ -136,8 +137,8 @@ impl Turning<'_> {
         Ok(closed)
     }
 
-    /// Simulates recorded traffic, and keeps the times it gives; those alone in the network if
-    /// `idle`.
+    /// Simulates the traffic in `record`; returns the profile of delays, also stored as CSV, and
+    /// the mean slowdown of flows. With `idle` the delays are of flows alone in the network.
     fn simulate(
         &self,
         record: &Path,
@@ -149,12 +150,13 @@ impl Turning<'_> {
         Ok((traffic.keep(&self.path(&format!("{name}.csv")), idle)?, traffic.slowdown()))
     }
 
+    /// A file in the loop's directory.
     fn path(&self, name: &str) -> PathBuf {
         self.programs.directory.join(name)
     }
 }
 
-/// Whose times a round runs under.
+/// The name of the profile whose delays a round has.
 fn last(round: u32) -> String {
     round.checked_sub(1).map_or_else(|| "idle".to_owned(), |before| format!("round-{before}"))
 }

@@ -16,12 +16,12 @@ use super::experiment::Experiment;
 use super::{LoopError, Stopped};
 use results::validity;
 
-/// See the module's description.
+/// Runs the program under `afar run`; its files are in `directory`.
 pub(super) struct Programs<'a> {
     pub(super) experiment: &'a Experiment,
     pub(super) directory: &'a Path,
     pub(super) signals: &'a Signals,
-    /// If one calibration is enough, the record of the run that had it; empty until one has.
+    /// Where one calibration serves all runs, its record; empty until a run has made it.
     pub(super) calibrated: Option<&'a OnceCell<PathBuf>>,
 }
 
@@ -30,14 +30,14 @@ pub(super) struct Programs<'a> {
 pub(super) struct Ran {
     /// The middle one of its repetitions.
     pub(super) seconds: f64,
-    /// All of them, in ascending order.
+    /// Times of all repetitions in ascending order, seconds.
     pub(super) times: Vec<f64>,
     pub(super) fetch_count: u64,
-    /// Pages by wall time, of the last of them.
+    /// Pages fetched per second of wall time in the last repetition.
     pub(super) fetch_per_sec: f64,
     /// Whether a run counts only because memory that is not managed was allowed.
     pub(super) allowed: bool,
-    /// Its page faults in the last of them.
+    /// The record of page faults of the last repetition.
     pub(super) record: PathBuf,
 }
 
@@ -47,7 +47,7 @@ struct Once {
     figures: Figures,
     allowed: bool,
     noise: Noise,
-    /// What disturbed it.
+    /// What disturbed the run; `None` if nothing did.
     disturbed: Option<String>,
 }
 
@@ -60,27 +60,27 @@ impl Measured for Once {
         self.disturbed.is_some()
     }
 
-    // One that has none ends the loop.
+    // A run without figures is an error, and ends the loop.
     fn has_figure(&self) -> bool {
         true
     }
 }
 
 impl Programs<'_> {
-    /// Runs it as often as it is to be repeated; without a profile there is no delay.
+    /// Runs the program `repetitions` times; without a profile there is no delay.
     pub(super) fn run(&self, profile: Option<&Path>, name: &str) -> Result<Ran, Stopped> {
         self.repeat(self.experiment.repetitions, profile, name, |_, _| Ok(()))
     }
 
-    /// Runs it so often without delay.
+    /// Runs the program `count` times without delay.
     pub(super) fn run_without(&self, count: u32, name: &str) -> Result<Ran, Stopped> {
         self.repeat(count, None, name, |_, _| Ok(()))
     }
 
-    /// The same under delays, each time beside a run without, which goes first or second by
-    /// chance; answers also how many times slower it was each time. A machine that gets slower from
-    /// one minute to the next, or from one run to the next, does so for both. Where there are runs
-    /// `without` delay, it is compared with each of those instead.
+    /// Runs the program under `profile`, each time beside a run without delay that is first or
+    /// second by chance, so that a machine that gets slower slows both alike. Returns also the
+    /// ratios of their times. If `without` has times of runs without delay, every run is compared
+    /// with each of these instead.
     pub(super) fn compare(
         &self,
         profile: &Path,
@@ -109,7 +109,7 @@ impl Programs<'_> {
         Ok((ran, ratios))
     }
 
-    // `beside` is asked before each run, and told of it afterwards: it may run something.
+    // Runs the program `count` times; calls `beside` before each run (`None`) and after it.
     fn repeat(
         &self,
         count: u32,
@@ -135,14 +135,15 @@ impl Programs<'_> {
         Ok(Ran { seconds, times, fetch_count, fetch_per_sec, allowed, record })
     }
 
+    /// The least disturbed of at most `attempts` runs.
     fn once(&self, profile: Option<&Path>, record: &Path) -> Result<Once, Stopped> {
         let peak = self.peak(record)?;
         let once = || self.launch((&self.experiment.local, peak), profile, record);
         Ok(least_disturbed(self.experiment.attempts, once)?.0)
     }
 
-    // The most that the program uses, where local memory is a share of that: by a run with all
-    // memory local, before the first run that needs it.
+    // The peak of the program's memory, from a run with all memory local before the first run that
+    // needs it; `None` unless local memory is a share of the peak.
     fn peak(&self, record: &Path) -> Result<Option<Bytes>, Stopped> {
         let Experiment { peak, .. } = self.experiment;
         if !matches!(self.experiment.share(), Some((_, ShareOf::Peak))) {
@@ -161,6 +162,7 @@ impl Programs<'_> {
         Ok(Some(*peak.get_or_init(|| most)))
     }
 
+    /// Runs `afar run` once with `local` memory, and reads its record.
     fn launch(
         &self,
         (local, peak): (&str, Option<Bytes>),
@@ -169,12 +171,12 @@ impl Programs<'_> {
     ) -> Result<Once, Stopped> {
         let of = self.experiment.of.bytes(peak).filter(|_| self.experiment.share().is_some());
         let [json, out] = ["run.json", "program.out"].map(|name| self.directory.join(name));
-        // What an earlier run has said is not about this one.
+        // The record of an earlier run must not pass for that of this one.
         let _none = std::fs::remove_file(&json);
         let spec = RunSpec {
             local,
             of_bytes: of.filter(|_| local != "100%").map(Bytes::get),
-            // It is the memory of all processes.
+            // The peak is that of all processes together.
             is_tree: peak.is_some(),
             network: profile.map_or(Network::None, Network::Profile),
             calibrated: self.calibrated.and_then(|kept| kept.get()).map(PathBuf::as_path),
@@ -228,7 +230,7 @@ impl Programs<'_> {
     }
 }
 
-/// Which of a pair of runs goes first: shuffled, as the blocks of a sweep are.
+/// Whether the run without delay is the first of a pair: shuffled, as blocks of a sweep are.
 fn without_goes_first(block: u32) -> bool {
     ::experiment::order(2, ORDER_SEED, block)[0] == 1
 }

@@ -17,7 +17,7 @@ use crate::sim::setup::Setup;
 
 use super::error::{LoopError, Stopped};
 
-/// What fetching a page takes.
+/// Completion times of page fetches.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct PageTimes {
     pub(super) mean_us: f64,
@@ -25,15 +25,15 @@ pub(super) struct PageTimes {
     pub(super) p99_us: f64,
 }
 
-/// A time around the loop.
+/// One round of the loop: runs under delays, and the simulation of their traffic.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Round {
     /// What the program took, seconds; the middle one of its repetitions.
     pub(super) seconds: f64,
     pub(super) fetch_count: u64,
-    /// What its pages were given.
+    /// Delays of pages in these runs.
     pub(super) page: PageTimes,
-    /// What its traffic makes of that.
+    /// Mean slowdown of the flows of its traffic.
     pub(super) flow_slowdown: f64,
     /// How many times slower than without delay.
     pub(super) slowdown: Estimate,
@@ -45,37 +45,38 @@ pub(super) struct Round {
     pub(super) first_disturbance: Option<String>,
 }
 
-/// What came of it.
+/// The result of a loop.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Closed {
-    /// Without delay.
+    /// Time of the run without delay, seconds.
     pub(super) zero_s: f64,
-    /// The first is of an idle network.
+    /// The first has the delays of an idle network.
     pub(super) rounds: Vec<Round>,
     pub(super) agreed: bool,
     /// Whether a run counts only because memory that is not managed was allowed.
     pub(super) allowed: bool,
 }
 
-/// What came of a program's traffic.
+/// The flows of a program's traffic, simulated.
 pub(crate) struct Traffic {
     rows: Vec<FlowRow>,
     end: End,
 }
 
 impl Traffic {
-    /// Simulates it.
+    /// Simulates the network and traffic that `settings` describe.
     pub(super) fn simulate(settings: &Settings, signals: &Signals) -> Result<Self, Stopped> {
         Self::of(&Setup::new(settings)?, signals)
     }
 
-    /// Simulates what is read of it, as if nothing were written back.
+    /// Simulates only the reads of the traffic, as if nothing were written back.
     pub(super) fn simulate_reads(settings: &Settings, signals: &Signals) -> Result<Self, Stopped> {
         let mut setup = Setup::new(settings)?;
         setup.flows.retain(|flow| flow.exchange == Exchange::Read);
         Self::of(&setup, signals)
     }
 
+    /// Simulates `setup`; a flow that never finishes is an error.
     fn of(setup: &Setup, signals: &Signals) -> Result<Self, Stopped> {
         let watched = run_stranded(setup, &mut |_| signals.next().is_none());
         let outcome = match watched.and_then(|run| run.outcome.complete()) {
@@ -86,11 +87,12 @@ impl Traffic {
         Ok(Self { rows: crate::sim::figures::rows(fabric, flows, &outcome, *end), end: *end })
     }
 
+    /// The mean slowdown of all flows.
     pub(super) fn slowdown(&self) -> f64 {
         self.rows.iter().map(|row| row.slowdown).sum::<f64>() / self.rows.len() as f64
     }
 
-    /// Keeps its times as a profile; those alone in the network if `idle`.
+    /// Stores the profile of delays as CSV in `path`; see `profile`.
     pub(super) fn keep(&self, path: &Path, idle: bool) -> Result<DelayProfile, Stopped> {
         let profile = self.profile(idle)?;
         let unwritten = |source| SimError::from(OutputError::open(path, source));
@@ -98,7 +100,7 @@ impl Traffic {
         Ok(profile)
     }
 
-    /// Times of what is asked for; those of the same flows alone in the network if `idle`.
+    /// The delays of flows that are requested; with `idle`, of the same flows alone in the network.
     pub(super) fn profile(&self, idle: bool) -> Result<DelayProfile, Stopped> {
         let alone = |row: &FlowRow| FlowRow { completion_ps: row.ideal_ps, ..*row };
         let profile = match idle {
@@ -113,6 +115,7 @@ impl Traffic {
 }
 
 impl PageTimes {
+    /// The mean and quantiles of a page's delay in `profile`.
     pub(super) fn of(profile: &DelayProfile) -> Self {
         let us = |time: Duration| time.as_ns_f64() / 1e3;
         let times = profile.table(Bytes::PAGE, 1000);
@@ -121,7 +124,7 @@ impl PageTimes {
         Self { mean_us: sum / times.len() as f64, p50_us: at(0.5), p99_us: at(0.99) }
     }
 
-    /// Whether mean and 99th percentile differ by at most a share.
+    /// Whether mean and 99th percentile differ by at most `share` of the larger.
     pub(super) fn agrees(&self, other: &Self, share: f64) -> bool {
         let near = |one: f64, other: f64| (one - other).abs() <= share * one.max(other);
         near(self.mean_us, other.mean_us) && near(self.p99_us, other.p99_us)

@@ -1,4 +1,4 @@
-//! What is told of a loop.
+//! The report and the record of a loop.
 
 use std::path::Path;
 
@@ -10,11 +10,11 @@ use super::experiment::Experiment;
 use super::{Closed, Round};
 use results::validity::ALLOWED;
 
-/// Of a loop that ended without a result to build on.
+/// The report of a loop whose delays and traffic did not agree.
 pub(super) const DISAGREED: &str =
     "delays and traffic did not agree; give more rounds, or a larger agree";
 
-/// A line for each round, and what that comes to.
+/// The readable report: a line for each round, the slowdowns, and whether traffic and delays agree.
 pub(super) fn text(experiment: &Experiment, closed: &Closed, directory: &Path) -> String {
     let head = ["round", "s", "slowdown", "fetches", "page µs", "p50", "p99", "of flows"];
     let mut rows = vec![row(head)];
@@ -61,6 +61,7 @@ pub(super) fn text(experiment: &Experiment, closed: &Closed, directory: &Path) -
     text + "\n" + &format!("records and profiles: {}\n", directory.display())
 }
 
+/// How much memory is local, in words.
 fn local(experiment: &Experiment) -> String {
     match experiment.share() {
         Some((local, of)) => local.told(of, experiment.peak.get().copied()),
@@ -68,7 +69,7 @@ fn local(experiment: &Experiment) -> String {
     }
 }
 
-/// The same as JSON.
+/// The record of a loop that ended.
 pub(super) fn record(experiment: &Experiment, closed: &Closed) -> ClosedLoop {
     ClosedLoop {
         allowed: closed.allowed,
@@ -79,6 +80,7 @@ pub(super) fn record(experiment: &Experiment, closed: &Closed) -> ClosedLoop {
     }
 }
 
+/// A round as the record has it.
 fn record_of(round: &Round) -> LoopRound {
     LoopRound {
         seconds: round.seconds,
@@ -102,7 +104,7 @@ pub(super) fn invalid(experiment: &Experiment, why: &str) -> ClosedLoop {
     ClosedLoop { invalid: Some(why.to_owned()), ..nothing(experiment) }
 }
 
-// What was run, and nothing yet of what came of it.
+// The record of what was run, without results.
 fn nothing(experiment: &Experiment) -> ClosedLoop {
     let settings = experiment.settings().all();
     let of = experiment.share().map(|(_, of)| of);

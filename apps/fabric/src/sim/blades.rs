@@ -1,4 +1,4 @@
-//! Traffic of a disaggregated datacenter: what programs asked of their memory and disks becomes
+//! Traffic of a disaggregated datacenter: what programs requested of memory and disks becomes
 //! flows between compute, memory and disk blades (Gao et al. 2016, §4.1).
 //!
 //! ```text
@@ -11,7 +11,7 @@
 //! every cluster is somewhere else in its record, so that none moves in step with another. In place
 //! of records there may be a list of what the blades of one cluster moved.
 //!
-//! What comes to a compute blade is read: it asked for it. What leaves it is written.
+//! A flow to a compute blade is a read, which that blade requested; a flow from one is a write.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -33,14 +33,14 @@ use super::transfer::{Place, Transfer};
 const PAGE_BYTES: u64 = 4096;
 /// Rows of a record that are read; a node needs no more for the flows of one run.
 const ROWS_MAX: usize = 4_000_000;
-/// Pages of 2 MiB.
+/// Pages of 4 KiB in 2 MiB.
 const SEGMENT_PAGES: u64 = 512;
 /// Most nodes of a cluster.
 const NODES_MAX: u32 = 1000;
-/// Most times over that a pair draws its flows.
+/// The most copies of its flows that a pair draws.
 const COPIES_MAX: u32 = 1000;
 
-/// The flows that records describe on a network.
+/// The first `flows` flows that records, or a list of moves, make on `fabric`, from time 0 on.
 ///
 /// # Errors
 /// If a record cannot be read, or clusters do not fit.
@@ -72,13 +72,14 @@ pub(super) fn flows(settings: &Settings, fabric: &Fabric) -> Result<Vec<Flow>, S
 
 /// What a cluster moved.
 enum Source {
-    /// Records, which nodes take in turn; never none, and none is empty. In order of time.
+    /// Records in order of time, which nodes take in turn; at least one, and none is empty.
     Records(Vec<Vec<Transfer>>),
-    /// Flows between its blades, in order of time; never none.
+    /// Flows between the blades of a cluster, in order of time; at least one.
     Moves(Vec<Flow>),
 }
 
 impl Source {
+    /// Reads the list of moves if one is set, else the records.
     fn read(settings: &Settings, nodes: u32) -> Result<Self, SimError> {
         let file = settings.text("moves");
         if file.is_empty() {
@@ -93,7 +94,7 @@ impl Source {
             flow.exchange = match (flow.src < nodes, flow.dst < nodes) {
                 (false, true) => Exchange::Read,
                 (true, false) => Exchange::Write,
-                // Nobody asked for what blades of a kind send one another, but the list may say so.
+                // Between other blades the exchange is the one that the list says.
                 _ => flow.exchange,
             };
         }
@@ -102,7 +103,7 @@ impl Source {
     }
 }
 
-/// What a cluster moved, and how every cluster does the same.
+/// What one cluster moved, and how every cluster replays it.
 struct Replay {
     source: Source,
     nodes: u32,
@@ -111,7 +112,7 @@ struct Replay {
 }
 
 impl Replay {
-    /// What every cluster moved, each of its parts from somewhere else in its record on.
+    /// The flows of all clusters as recorded; each part begins at a random place in its record.
     fn recorded(&self, clusters: &[Vec<u32>], seed: u64) -> Vec<Flow> {
         let mut draw = Draw::new(seed);
         let mut flows = Vec::new();
@@ -124,7 +125,7 @@ impl Replay {
         flows
     }
 
-    /// Distributions of what the pairs of blades of one cluster moved.
+    /// The distributions of what each pair of blades in one cluster moved.
     fn fit(&self) -> Vec<Pair> {
         let blades: Vec<u32> = (0..3 * self.nodes).collect();
         let of = |part| {
@@ -135,7 +136,7 @@ impl Replay {
         (0..self.part_count()).flat_map(of).collect()
     }
 
-    /// Nodes have records of their own; a list has all of them.
+    /// Parts of a cluster, each with its own place in time: the nodes, or the whole list.
     fn part_count(&self) -> u32 {
         match self.source {
             Source::Records(_) => self.nodes,
@@ -143,6 +144,7 @@ impl Replay {
         }
     }
 
+    /// How long the record of a part is, in picoseconds as recorded.
     fn length_ps(&self, part: u32) -> u64 {
         let last = match &self.source {
             Source::Records(records) => of_node(records, part).last().map(|last| last.at_ps),
@@ -151,7 +153,7 @@ impl Replay {
         last.unwrap_or(0) + 1
     }
 
-    /// In order of time.
+    /// The flows of one part between `hosts`, from `shift` ps in its record on, in order of time.
     fn part(&self, hosts: &[u32], part: u32, shift: u64) -> Vec<Flow> {
         let length = self.length_ps(part);
         let start = |at_ps: u64| faster((at_ps + shift) % length, self.speed);
@@ -176,6 +178,7 @@ impl Replay {
     }
 }
 
+/// The record that a node takes.
 fn of_node(records: &[Vec<Transfer>], node: u32) -> &[Transfer] {
     &records[node as usize % records.len()]
 }
@@ -188,13 +191,14 @@ struct Blades<'a> {
 }
 
 impl Blades<'_> {
+    /// The flow of a transfer, from or to the blade that its address is on.
     fn flow(&self, transfer: &Transfer, start: Instant) -> Flow {
         let Transfer { place, address, address_end, bytes, is_read, .. } = *transfer;
         let blade = u128::from(address) * u128::from(self.nodes) / u128::from(address_end.max(1));
         let blade = u32::try_from(blade).unwrap_or(u32::MAX).min(self.nodes - 1);
         let other = match place {
             Place::Memory => self.nodes + blade,
-            // Not every node's first sectors on the same disk.
+            // The first sectors of different nodes are on different disks.
             Place::Disk => 2 * self.nodes + (blade + self.node) % self.nodes,
         };
         let [compute, other] = [self.node, other].map(|blade| self.hosts[blade as usize]);
@@ -205,7 +209,8 @@ impl Blades<'_> {
     }
 }
 
-/// What one pair moves within a time of the first is one flow. `flows` are in order of time.
+/// Merges what a pair of hosts moves within `batch` of a flow into that flow. `flows` are in
+/// order of time.
 fn together(flows: Vec<Flow>, batch: Duration) -> Vec<Flow> {
     if batch.is_zero() {
         return flows;
@@ -227,7 +232,7 @@ fn together(flows: Vec<Flow>, batch: Duration) -> Vec<Flow> {
     merged
 }
 
-/// Every record in order of time; never none, and none is empty.
+/// Reads all records, each in order of time; an error if there is none, or one is empty.
 fn records(settings: &Settings) -> Result<Vec<Vec<Transfer>>, SimError> {
     let names = |knob: &str| -> Vec<String> {
         settings.text(knob).split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect()
@@ -256,14 +261,14 @@ fn records(settings: &Settings) -> Result<Vec<Vec<Transfer>>, SimError> {
     Ok(records)
 }
 
-/// Pages that were fetched, and those that were written back.
+/// Reads the pages that were fetched or written back from a record of page faults.
 fn faults(path: &Path) -> Result<Vec<Transfer>, SimError> {
     let unreadable = |source| DocumentError::Unreadable { path: path.to_owned(), source };
     let wrong = |source| DocumentError::Table { place: path.display().to_string(), source };
     let file = File::open(path).map_err(unreadable)?;
     let mut reader = FaultReader::new(file).map_err(wrong)?;
     let mut moved = Vec::new();
-    // Memory in use, in units of 2 MiB: a blade has that, and not the addresses in between.
+    // Segments of 2 MiB in use: blades hold these, and not the addresses in between.
     let mut used = BTreeMap::<u32, BTreeSet<u64>>::new();
     let mut last = BTreeMap::<u32, u64>::new();
     while let Some(group) = reader.next_group().map_err(wrong)? {
@@ -304,7 +309,7 @@ fn faults(path: &Path) -> Result<Vec<Transfer>, SimError> {
     Ok(moved.into_iter().map(transfer).collect())
 }
 
-/// The hosts of each cluster.
+/// The hosts of each cluster, of one rack or of the whole network.
 fn clusters(settings: &Settings, fabric: &Fabric, nodes: u32) -> Result<Vec<Vec<u32>>, SimError> {
     let size = 3 * nodes as usize;
     let is_rack = settings.choice("scale", &[("rack", true), ("datacenter", false)])?;
@@ -360,6 +365,7 @@ fn speed(settings: &Settings) -> Result<f64, SimError> {
     })
 }
 
+/// A recorded time when programs run `speed` times as fast.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

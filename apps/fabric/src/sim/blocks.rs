@@ -9,10 +9,10 @@ use super::transfer::{Place, Transfer};
 const SECTOR_BYTES: u64 = 512;
 const PS_PER_SEC: f64 = 1e12;
 
-/// Reads and writes, by issue where the trace has that (D), else by when they came (Q).
+/// Reads block I/O from a trace: events of issue (D) if there are any, else of queueing (Q).
 ///
 /// # Errors
-/// The first line of an event that cannot be, with its place.
+/// The first invalid event, with its place.
 pub(super) fn read(path: &Path) -> Result<Vec<Transfer>, SimError> {
     let text = super::read_text(path)?;
     let wrong = |line: usize, what: &str| {
@@ -24,7 +24,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Transfer>, SimError> {
     let (mut issued, mut queued) = (Vec::new(), Vec::new());
     for (number, line) in (1..).zip(text.lines()) {
         let words: Vec<&str> = line.split_whitespace().collect();
-        // Sums at the end have no device.
+        // Lines of totals at the end have no device number.
         let is_event = words.first().is_some_and(|word| {
             word.split_once(',').is_some_and(|(major, _)| major.parse::<u32>().is_ok())
         });
@@ -61,6 +61,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Transfer>, SimError> {
     Ok(moved)
 }
 
+/// Seconds in a text as picoseconds; `None` if the text is no number, or out of range.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -1,29 +1,29 @@
-//! Why there is no simulation.
+//! Why a simulation has no result.
 
 use console::{Class, Classed, OutputError};
 use dispatch::NotSent;
 use document::DocumentError;
 use experiment::journal::JournalError;
 
-/// Why nothing was simulated.
+/// Why a simulation has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum SimError {
-    /// A file or a setting that cannot be what was meant.
+    /// A file or a setting is invalid.
     #[error(transparent)]
     Text(#[from] DocumentError),
-    /// A file that cannot be written.
+    /// A file cannot be written.
     #[error(transparent)]
     Output(#[from] OutputError),
     /// The network has no result.
     #[error(transparent)]
     Network(#[from] netsim::SimError),
-    /// Runs of a network that was not in a steady state.
+    /// The network was not in a steady state.
     #[error("{0}; there is no result")]
     Unsteady(String),
-    /// Results of a sweep cannot be kept.
+    /// Results of a sweep cannot be stored.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// An engine has not run them.
+    /// An engine has not run the runs of a sweep.
     #[error(transparent)]
     Engine(#[from] NotSent),
     /// The kernel refused.
@@ -32,7 +32,7 @@ pub enum SimError {
 }
 
 impl SimError {
-    /// Something that cannot be: at a flag, or at a file, line and column.
+    /// An invalid value, at a flag or at a file, line and column.
     pub(crate) fn at(place: impl Into<String>, message: impl Into<String>) -> Self {
         DocumentError::At { place: place.into(), message: message.into() }.into()
     }

@@ -3,7 +3,7 @@
 use netsim::Exchange;
 use records::FlowExchange;
 
-/// As records have it.
+/// An exchange as records have it.
 pub(super) const fn recorded(exchange: Exchange) -> FlowExchange {
     match exchange {
         Exchange::OneWay => FlowExchange::OneWay,
@@ -12,7 +12,7 @@ pub(super) const fn recorded(exchange: Exchange) -> FlowExchange {
     }
 }
 
-/// As a record has it.
+/// The exchange that a record has.
 pub(super) const fn read(exchange: FlowExchange) -> Exchange {
     match exchange {
         FlowExchange::OneWay => Exchange::OneWay,
@@ -21,7 +21,7 @@ pub(super) const fn read(exchange: FlowExchange) -> Exchange {
     }
 }
 
-/// Every one, by its name.
+/// Every exchange by its name.
 pub(super) const NAMED: [(&str, Exchange); 3] = [
     (FlowExchange::OneWay.name(), Exchange::OneWay),
     (FlowExchange::Read.name(), Exchange::Read),

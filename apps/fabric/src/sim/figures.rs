@@ -10,8 +10,8 @@ pub(crate) use super::rounded::rounded;
 use super::setup::Setup;
 use super::steady;
 
-/// Figures of a run in which every flow has finished, or those that have. Slowdowns are of flows
-/// that started while it was measured.
+/// The figures of a run, from the flows that have finished; slowdowns are of flows that started in
+/// the measured time.
 pub fn figures(setup: &Setup, outcome: &Outcome) -> Figures {
     let Setup { fabric, flows, end, observe, asked, .. } = setup;
     let whole = of_those(setup, outcome, |flow, record| end.took(flow, record).is_some());
@@ -62,7 +62,7 @@ pub fn figures(setup: &Setup, outcome: &Outcome) -> Figures {
     }
 }
 
-/// The summary of some flows.
+/// The summary of the flows for which `are_those` holds.
 fn of_those(
     setup: &Setup,
     outcome: &Outcome,
@@ -78,8 +78,8 @@ fn of_those(
     Summary::new(&setup.fabric, &flows, &some, setup.end)
 }
 
-/// By how much the bytes of flows that were under way grew while it was measured, by the bytes of
-/// those that started meanwhile.
+/// By how much the bytes of flows under way grew in the measured time, as a share of the bytes of
+/// flows that started in it.
 fn growth(setup: &Setup, outcome: &Outcome) -> f64 {
     let Setup { flows, end, observe, .. } = setup;
     let (Some(first), Some(last)) = (flows.first(), flows.last()) else { return 0.0 };
@@ -96,6 +96,7 @@ fn growth(setup: &Setup, outcome: &Outcome) -> f64 {
     rounded((under_way(to) - under_way(from)) / bytes.max(1.0))
 }
 
+/// The measured time, with the load that was set and the utilisation of hosts' links.
 fn measured(fabric: &Fabric, span: &Span, start: Instant, asked: f64) -> Measured {
     let seconds = span.to.saturating_since(span.from).as_ps() as f64 / 1e12;
     let hosts = fabric.topology.host_count() as usize;
@@ -109,7 +110,7 @@ fn measured(fabric: &Fabric, span: &Span, start: Instant, asked: f64) -> Measure
     }
 }
 
-/// What came of each flow that has finished.
+/// A row for each flow that has finished: its completion time, slowdown and packets.
 pub fn rows(fabric: &Fabric, flows: &[Flow], outcome: &Outcome, end: End) -> Vec<FlowRow> {
     let ideal = Ideal::new(fabric);
     let row = |(flow, record): (&Flow, &FlowRecord)| {
@@ -132,12 +133,14 @@ pub fn rows(fabric: &Fabric, flows: &[Flow], outcome: &Outcome, end: End) -> Vec
     flows.iter().zip(&outcome.records).filter_map(row).collect()
 }
 
+/// Mean and quantiles of slowdown, rounded as printed.
 fn spread(slowdown: &Slowdown) -> Spread {
     let Slowdown { count, mean, p50, p99, p999 } = *slowdown;
     let [mean, p50, p99, p999] = [mean, p50, p99, p999].map(rounded);
     Spread { count, mean, p50, p99, p999 }
 }
 
+/// The slowdown of flows of one range of sizes, rounded as printed.
 fn bin(bin: &netsim::Bin) -> BinFigures {
     let slowdown = spread(&bin.slowdown);
     BinFigures { over_bytes: bin.over_bytes, to_bytes: bin.to_bytes, slowdown }

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Gaps and sizes of a pair are drawn independently: what follows a large flow, and what other
-//! pairs do at the time, is not kept. A record goes on where it began, so the gap from its last
-//! flow to its first is one, too, and the mean of gaps is that of the record.
+//! pairs do at the time, is lost. A record repeats, so the time from its last flow to its first is
+//! a gap, too, and the mean of gaps is that of the record.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -17,7 +17,7 @@ use measure::{Duration, Instant};
 use netsim::{Exchange, Flow};
 use workload::Draw;
 
-/// The most gaps of a pair that are kept. Of more, each is the mean of as many.
+/// The most gaps of a pair that are stored; of more, each stored gap is the mean of neighbours.
 const GAPS_MAX: usize = 1 << 14;
 
 /// What one blade sends another.
@@ -27,13 +27,14 @@ pub(super) struct Pair {
     src: u32,
     dst: u32,
     exchange: Exchange,
-    /// Sizes, and how many flows carry at most that.
+    /// Sizes in bytes, each with the number of flows that carry at most as much.
     sizes: Vec<(u64, u64)>,
-    /// In order, each as likely as any other.
+    /// In ascending order, each as likely as any other.
     gaps_ps: Vec<u64>,
 }
 
-/// Distributions of the flows of one cluster, which last `length`. Flows are in order of time.
+/// The distributions of each pair of blades, from one cluster's flows in order of time, whose
+/// record lasts `length`.
 pub(super) fn pairs(flows: &[Flow], length: Duration) -> Vec<Pair> {
     let mut by_pair = BTreeMap::<(u32, u32, Exchange), Vec<&Flow>>::new();
     for flow in flows {
@@ -60,6 +61,7 @@ pub(super) fn pairs(flows: &[Flow], length: Duration) -> Vec<Pair> {
     by_pair.into_iter().map(pair).collect()
 }
 
+/// Times between consecutive flows, and from the last to the first, in ascending order, ps.
 fn gaps(flows: &[&Flow], length: Duration) -> Vec<u64> {
     let mut gaps: Vec<u64> =
         flows.windows(2).map(|two| two[1].start.saturating_since(two[0].start).as_ps()).collect();
@@ -79,10 +81,12 @@ fn gaps(flows: &[&Flow], length: Duration) -> Vec<u64> {
 }
 
 impl Pair {
+    /// A random gap, ps.
     fn gap(&self, draw: &mut Draw) -> u64 {
         self.gaps_ps[place(draw, self.gaps_ps.len())]
     }
 
+    /// A random size.
     fn bytes(&self, draw: &mut Draw) -> u64 {
         let all = self.sizes.last().map_or(0, |(_, until)| *until);
         let rank = draw.below(all);
@@ -90,8 +94,7 @@ impl Pair {
         self.sizes[place].0
     }
 
-    /// A time from 0 within a gap, as somebody finds it who comes at any time: longer gaps are
-    /// found more often.
+    /// The time until the next flow at a random time, ps: longer gaps are met more often.
     fn rest(&self, draw: &mut Draw) -> u64 {
         let all: u128 = self.gaps_ps.iter().map(|gap| u128::from(*gap)).sum();
         let mut at = draw.below(u64::try_from(all).unwrap_or(u64::MAX));
@@ -105,6 +108,7 @@ impl Pair {
     }
 }
 
+/// A random index below `count`.
 fn place(draw: &mut Draw, count: usize) -> usize {
     usize::try_from(draw.below(count as u64)).unwrap_or(0)
 }
@@ -115,12 +119,12 @@ pub(super) struct Drawing {
     pub(super) seed: u64,
     /// How many times over each pair draws its flows.
     pub(super) copies: u32,
-    /// Every pair begins with one gap; otherwise somewhere within one.
+    /// Whether every pair begins with a whole gap; else within one.
     pub(super) is_together: bool,
 }
 
 impl Drawing {
-    /// The first `count` flows of all clusters, each of whose blades are hosts.
+    /// The first `count` flows of all clusters; a cluster lists the host of each of its blades.
     pub(super) fn flows(self, pairs: &[Pair], clusters: &[Vec<u32>], count: usize) -> Vec<Flow> {
         let mut draw = Draw::new(self.seed);
         let mut next = BinaryHeap::new();

@@ -114,11 +114,11 @@ pub struct SimFlags {
 const RUNS: &str = "Runs";
 const OUTPUT: &str = "Output";
 
-/// 2.5 GB.
+/// Packets of a capture of 2.5 GB.
 const PCAP_PACKETS_MAX: i64 = 10_000_000;
 
 impl SimFlags {
-    /// What says nothing of many runs.
+    /// The flags that only a single run can have, each with its value.
     pub(crate) fn of_one_run(&self) -> [(Option<&Path>, &'static str); 7] {
         [
             (self.parquet.as_deref(), "--parquet"),

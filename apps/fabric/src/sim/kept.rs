@@ -1,5 +1,5 @@
-//! Many simulations, each kept in a directory when it has ended: on all processors of this machine,
-//! or wherever an engine has them done.
+//! Many simulations, each stored in a directory when it has ended: on all processors of this
+//! machine, or on machines of an engine.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,18 +21,18 @@ use super::{SimError, many};
 /// One run.
 #[derive(Debug)]
 pub(super) struct Job {
-    /// The number of the cell that it is of.
+    /// The index of the cell that the run belongs to.
     pub(super) cell: usize,
-    /// No other has it.
+    /// Unique among the jobs.
     pub(super) name: String,
     pub(super) settings: Settings,
 }
 
-/// Runs jobs that have not been run before; answers with the rows of all, in their order. Nothing
-/// if the user wanted to stop, who is told where it goes on. `experiment` is what was said of them.
+/// Runs the jobs that are not stored yet; returns the rows of all in the order of jobs, or `None`,
+/// with a message, after Ctrl-C. `experiment` is the text that tells sweeps apart.
 ///
 /// # Errors
-/// When a job cannot be, or results cannot be kept. Runs without a result are results.
+/// If a job is invalid, or a row cannot be stored. A failed run has a row, too.
 pub(super) fn all(
     flags: &SimFlags,
     (directory, experiment): (&Path, String),
@@ -58,6 +58,7 @@ pub(super) fn all(
     Ok(None)
 }
 
+/// Runs the jobs here or on an engine. Returns whether all have ended.
 fn anywhere(
     flags: &SimFlags,
     directory: &Path,
@@ -77,6 +78,7 @@ fn anywhere(
     Ok(is_whole)
 }
 
+/// What the journal says of the whole sweep.
 fn header(experiment: String, jobs: &[Job]) -> Header {
     Header {
         schema: results::sim::SWEEP_SCHEMA.to_owned(),
@@ -91,7 +93,7 @@ fn header(experiment: String, jobs: &[Job]) -> Header {
     }
 }
 
-/// What whoever runs a job elsewhere has to know.
+/// The jobs as points, from which another machine can run them.
 fn plan(header: &Header, jobs: &[Job]) -> Vec<Point> {
     let point = |job: &Job| Point {
         id: header.id(0, &job.name),
@@ -102,7 +104,7 @@ fn plan(header: &Header, jobs: &[Job]) -> Vec<Point> {
     jobs.iter().map(point).collect()
 }
 
-/// Runs what is not in the journal; whether all of it ended.
+/// Runs the jobs that are not in the journal on threads. Returns whether all have ended.
 fn here(
     jobs: &[Job],
     threads: usize,
@@ -125,7 +127,7 @@ fn here(
     })
 }
 
-/// One run; nothing if it was told to stop.
+/// Runs one simulation and returns its row; `None` if `watch` stopped the run.
 pub(super) fn once(
     name: &str,
     settings: &Settings,

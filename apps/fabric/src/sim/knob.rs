@@ -1,23 +1,23 @@
-//! What can be set of a simulation: the type of a knob.
+//! The type of a knob, a setting of a simulation.
 
-/// Something that can be set.
+/// A setting of a simulation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Knob {
-    /// As a flag; in files with `_` for `-`.
+    /// The name as a flag; in files with `_` for `-`.
     pub(crate) name: &'static str,
     /// What a value looks like.
     pub(crate) value: &'static str,
-    /// What it is if it is not said; in words if it is not a value.
+    /// The value where none is set; in words if it depends on other knobs.
     pub(crate) default: Preset,
-    /// What it does.
+    /// What the knob decides, for `--list` and help.
     pub(crate) what: &'static str,
     /// Where the default comes from.
     pub(crate) from: &'static str,
-    /// The knobs it belongs to, and the values of those under which it says something.
+    /// Other knobs, each with the values under which this knob has an effect.
     pub(crate) needs: &'static [Need],
 }
 
-/// A knob, and those of its values with which another says something.
+/// A knob, and those of its values with which another has an effect.
 pub(crate) type Need = (&'static str, &'static [&'static str]);
 
 #[derive(Debug, Clone, Copy)]
@@ -26,6 +26,7 @@ pub(crate) enum Preset {
     Words(&'static str),
 }
 
+/// A knob that always has an effect.
 pub(super) const fn knob(
     name: &'static str,
     value: &'static str,
@@ -37,11 +38,12 @@ pub(super) const fn knob(
 }
 
 impl Knob {
+    /// The same knob, with an effect only where other knobs have the values in `needs`.
     pub(super) const fn of(self, needs: &'static [Need]) -> Self {
         Self { needs, ..self }
     }
 
-    /// What is used if nothing is said; empty if that depends on other knobs.
+    /// The default; empty if it depends on other knobs.
     pub(crate) const fn value(&self) -> &'static str {
         match self.default {
             Preset::Value(value) => value,
@@ -49,6 +51,7 @@ impl Knob {
         }
     }
 
+    /// The default as `--list` shows it: a value, or words.
     pub(super) const fn shown(&self) -> &'static str {
         let (Preset::Value(text) | Preset::Words(text)) = self.default;
         text

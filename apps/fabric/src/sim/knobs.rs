@@ -25,7 +25,7 @@ const INCAST: &[Need] = &[("traffic", &["incast"])];
 static ALL: LazyLock<Vec<Knob>> =
     LazyLock::new(|| NETWORK.into_iter().chain(super::transport_knobs::knobs()).collect());
 
-/// Everything that can be set, in the order of records.
+/// All knobs, in the order of records.
 pub(crate) fn all() -> &'static [Knob] {
     &ALL
 }
@@ -325,17 +325,17 @@ const NETWORK: [Knob; 49] = [
     ),
 ];
 
-/// The knob of a name.
+/// The knob called `name`; `None` if there is none.
 pub(crate) fn find(name: &str) -> Option<&'static Knob> {
     all().iter().find(|knob| knob.name == name)
 }
 
-/// The name that somebody may have meant.
+/// The knob's name that is most like `name`; `None` if none is near.
 pub(crate) fn nearest(name: &str) -> Option<&'static str> {
     console::usage::nearest(name, all().iter().map(|knob| knob.name))
 }
 
-/// What `--list` shows.
+/// The text of `--list`: a table of knobs, what each decides, and the transports.
 pub(crate) fn list(transports: &str) -> String {
     let mut rows = vec![row(["knob", "value", "default", "from"])];
     rows.extend(all().iter().map(|knob| row([knob.name, knob.value, knob.shown(), knob.from])));

@@ -1,13 +1,14 @@
-//! How links are called.
+//! Names of links.
 
 use netsim::{Fabric, Node};
 
-/// How a link is called.
+/// The name of a link by its ends: `host 3 to switch 0`.
 pub(crate) fn link_name(fabric: &Fabric, index: usize) -> String {
     let link = &fabric.topology.links()[index];
     format!("{} to {}", node(link.from), node(link.to))
 }
 
+/// The name of a host or a switch.
 fn node(node: Node) -> String {
     match node {
         Node::Host(host) => format!("host {host}"),

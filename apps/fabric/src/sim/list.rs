@@ -1,4 +1,4 @@
-//! Flows one by one, from CSV or Parquet; distributions of sizes from a text.
+//! Lists of flows, from CSV or Parquet; distributions of sizes, from text.
 
 use std::fs::File;
 use std::path::Path;
@@ -15,10 +15,10 @@ use document::toml_text;
 /// Columns of a list, as CSV; a time may be in another unit, and an exchange need not be there.
 const COLUMNS: &str = "start_ps (or start_ns, start_us), src, dst and bytes";
 
-/// Reads a list for a network of so many hosts; Parquet if its name ends so.
+/// Reads a list of flows between `host_count` hosts; Parquet if its name ends in `.parquet`.
 ///
 /// # Errors
-/// The first flow that cannot be, with its place.
+/// The first invalid flow, with its place.
 pub(super) fn flows(path: &Path, host_count: u32) -> Result<Vec<Flow>, SimError> {
     let is_parquet = path.extension().is_some_and(|ending| ending == "parquet");
     let flows = if is_parquet {
@@ -33,6 +33,7 @@ pub(super) fn flows(path: &Path, host_count: u32) -> Result<Vec<Flow>, SimError>
     Ok(flows)
 }
 
+/// Reads the flows of a Parquet list.
 fn parquet(path: &Path, host_count: u32) -> Result<Vec<Flow>, SimError> {
     let unreadable = |source| DocumentError::Unreadable { path: path.to_owned(), source };
     let wrong = |source| DocumentError::Table { place: path.display().to_string(), source };
@@ -50,7 +51,7 @@ fn parquet(path: &Path, host_count: u32) -> Result<Vec<Flow>, SimError> {
     rows.into_iter().enumerate().map(flow).collect()
 }
 
-/// What is wrong with a flow, and in which column.
+/// Checks a flow; the error names the invalid column and says what is wrong.
 fn check(flow: &Flow, host_count: u32) -> Result<(), (&'static str, String)> {
     for (column, host) in [("src", flow.src), ("dst", flow.dst)] {
         if host >= host_count {
@@ -75,6 +76,7 @@ struct Header {
     unit_ps: f64,
 }
 
+/// Reads the flows of a CSV list; a line that begins with `#` is a comment.
 fn csv(name: &str, text: &str, host_count: u32) -> Result<Vec<Flow>, SimError> {
     let wrong =
         |at: usize, message: String| SimError::at(toml_text::place(name, text, at), message);
@@ -123,7 +125,7 @@ fn csv(name: &str, text: &str, host_count: u32) -> Result<Vec<Flow>, SimError> {
     Ok(flows)
 }
 
-// Where each column is, by the first line; the name of one that is missing.
+// Where each column is, by the first line; the error is the name of one that is missing.
 fn header(line: &Row) -> Result<Header, &'static str> {
     let names: Vec<&str> = line.cells().map(|(_, name)| name).collect();
     let place = |name: &str| names.iter().position(|other| *other == name);
@@ -137,6 +139,7 @@ fn header(line: &Row) -> Result<Header, &'static str> {
     Ok(Header { places, exchange: place("exchange"), unit_ps })
 }
 
+/// A time in a unit of `unit_ps`, as picoseconds; `None` if it is no number, or out of range.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -147,11 +150,11 @@ fn picoseconds(text: &str, unit_ps: f64) -> Option<u64> {
     (0.0..1.8e19).contains(&ps).then_some(ps as u64)
 }
 
-/// Reads a distribution: lines of a size in bytes and its cumulative share; what is between them,
-/// empty lines and lines that begin with `#` are skipped.
+/// Reads a distribution: on each line a size in bytes first, and its cumulative share last. Words
+/// in between, empty lines and lines that begin with `#` are skipped.
 ///
 /// # Errors
-/// The first word or point that cannot be, with its place.
+/// The first invalid word or point, with its place.
 pub(super) fn sizes(path: &Path) -> Result<Sizes, SimError> {
     let name = path.display().to_string();
     let text = super::read_text(path)?;
@@ -188,7 +191,7 @@ pub(super) fn sizes(path: &Path) -> Result<Sizes, SimError> {
     Sizes::new(points).map_err(|error| wrong(at, error.to_string()))
 }
 
-/// Words of a line with where they begin.
+/// The words of a line, each with its offset in the text; the line begins at `start`.
 fn words(start: usize, line: &str) -> Vec<(usize, &str)> {
     let is_between = |c: char| c.is_whitespace() || c == ',';
     let mut words = Vec::new();
@@ -197,7 +200,7 @@ fn words(start: usize, line: &str) -> Vec<(usize, &str)> {
         if !word.is_empty() {
             words.push((start + at, word));
         }
-        // What parts words is one byte long, but for white space that nobody writes.
+        // A separator is one byte long, except rare white space.
         at += word.len() + 1;
     }
     words

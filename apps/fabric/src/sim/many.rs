@@ -1,4 +1,4 @@
-//! Work on all processors, with a line that tells how far it is, until it ends or Ctrl-C ends it.
+//! Work on all processors, with a progress line, until it ends or Ctrl-C ends it.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -6,20 +6,20 @@ use std::time::Duration;
 
 use super::run::Looker;
 
-/// How often signals are looked for and the line is drawn.
+/// How often signals are polled and the progress line is drawn.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// As many threads as were asked for, or as there are processors.
+/// The number of threads: `wanted`, or as many as there are processors.
 pub fn threads(wanted: Option<u32>) -> usize {
     let all = || std::thread::available_parallelism().map_or(1, usize::from);
     wanted.map_or_else(all, |wanted| wanted as usize)
 }
 
-/// Does `work` for every number below `count`, which gives nothing once it is told to stop, and
-/// hands over what came of each, whichever ends first. Whether all of them ended.
+/// Calls `work` for every number below `count` on threads, and `ended` with each result as it
+/// comes; `work` returns `None` once its flag says stop. Returns whether all of them ended.
 ///
 /// # Errors
-/// The first of either.
+/// The first error of `work` or `ended`.
 pub fn run<T: Send, E: Send>(
     count: usize,
     threads: usize,

@@ -74,7 +74,7 @@ pub use points::points;
 /// Runs `afar sim`.
 ///
 /// # Errors
-/// When the experiment cannot be, a flow never finishes, or a result cannot be written.
+/// If the experiment is invalid, a flow never finishes, or a result cannot be written.
 pub fn sim(flags: &SimFlags) -> Result<ExitCode, Failure> {
     if flags.list {
         terminal::answer(&knobs::list(&transport::list()))?;
@@ -117,7 +117,7 @@ pub fn sim(flags: &SimFlags) -> Result<ExitCode, Failure> {
     one(flags, settings)
 }
 
-/// Refuses --every where nothing has intervals. A file may say it: it is a setting as others are.
+/// Refuses the flag `--every` where no output has intervals. A file may set it all the same.
 fn want_intervals(flags: &SimFlags, is_one: bool) -> Result<(), SimError> {
     let has_some = [&flags.ports, &flags.svg, &flags.output].iter().any(|path| path.is_some());
     if (is_one && has_some) || !flags.knobs.0.iter().any(|(name, _)| *name == "every") {
@@ -132,6 +132,7 @@ fn want_intervals(flags: &SimFlags, is_one: bool) -> Result<(), SimError> {
     ))
 }
 
+/// Runs one simulation, and writes its outputs.
 fn one(flags: &SimFlags, settings: &Settings) -> Result<ExitCode, Failure> {
     let mut setup = Setup::new(settings)?;
     let every = every(settings)?;
@@ -175,7 +176,7 @@ fn one(flags: &SimFlags, settings: &Settings) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Rows of flows that slowdowns are of.
+/// The rows of flows that started in the measured time.
 fn measured(setup: &Setup, rows: &[FlowRow]) -> Vec<FlowRow> {
     let is_within = |row: &&FlowRow| {
         let start = Instant::from_ps(row.flow.start_ps);
@@ -184,7 +185,7 @@ fn measured(setup: &Setup, rows: &[FlowRow]) -> Vec<FlowRow> {
     rows.iter().filter(is_within).copied().collect()
 }
 
-/// How long intervals of ports are.
+/// The length of the intervals of ports; an error if it is 0.
 fn every(settings: &Settings) -> Result<Duration, SimError> {
     let every = document::delay(settings.text("every"));
     match every.map_err(|error| settings.wrong("every", error))? {

@@ -15,7 +15,7 @@ use super::{SimError, shares, steps, told};
 use crate::sim::flags::SimFlags;
 use document::NotRecorded;
 
-/// See the module's description.
+/// The output files of one run, open.
 pub(super) struct Outputs {
     json: Vec<Output>,
     flows: Vec<Table>,
@@ -24,7 +24,7 @@ pub(super) struct Outputs {
     picture: Vec<Output>,
     profile: Option<Output>,
     capture: Option<(Output, String)>,
-    /// The most packets of it.
+    /// The most packets of the capture.
     capture_max: u32,
     steps: Option<Output>,
 }
@@ -38,7 +38,7 @@ enum Table {
     Parquet(Output, PathBuf),
 }
 
-/// What is known of a run.
+/// The results of a run that fill its files.
 pub(super) struct Results<'a> {
     pub(super) setup: &'a Setup,
     pub(super) record: &'a Simulation,
@@ -49,7 +49,7 @@ pub(super) struct Results<'a> {
 }
 
 impl Outputs {
-    /// With the directory of all of them, which goes if none is written.
+    /// Opens the files, with the directory of `--output`, which is removed if nothing is written.
     pub(super) fn open(flags: &SimFlags) -> Result<(Self, Option<Directory>), Failure> {
         let list = |path: &Option<PathBuf>| path.iter().cloned().collect::<Vec<_>>();
         let (mut json, mut flows) = (list(&flags.json), list(&flags.csv));
@@ -86,18 +86,18 @@ impl Outputs {
         Ok((outputs, made))
     }
 
-    /// Whether somebody wants to know what ports did over time.
+    /// Whether a file needs what ports did over time.
     pub(super) fn want_ports(&self) -> bool {
         !self.ports.is_empty() || !self.picture.is_empty()
     }
 
-    /// How many packets are to be followed.
+    /// How many packets the run has to trace; `None` if no file needs them.
     pub(super) fn wanted_packets(&self) -> Option<u32> {
         let capture = self.capture.as_ref().map(|_| self.capture_max);
         capture.max(self.steps.as_ref().map(|_| steps::PACKETS_MAX))
     }
 
-    /// What is in each.
+    /// The files, each with its contents.
     pub(super) fn filled(mut self, results: Results<'_>) -> Result<Vec<Filled>, Failure> {
         let mut files = self.packets(&results)?;
         let Results { setup, record, title, rows, series, .. } = results;
@@ -130,6 +130,7 @@ impl Outputs {
         Ok(files)
     }
 
+    /// The page of `--steps` and the capture, each with its contents.
     fn packets(&mut self, results: &Results<'_>) -> Result<Vec<Filled>, Failure> {
         let Some(trace) = results.trace else { return Ok(Vec::new()) };
         let Setup { fabric, flows, .. } = results.setup;
@@ -155,13 +156,13 @@ impl Outputs {
     }
 }
 
-/// A profile of delays is of what somebody waits for.
+/// The error of a delay profile where no flow is read, and nobody waits for one.
 pub(super) fn nobody_asks() -> SimError {
     let message = "no flow is read, so nobody waits for one; add --exchange read";
     SimError::at("--delay-profile", message)
 }
 
-/// A capture is not text.
+/// Opens the file of a capture, with its name; standard output is an error.
 fn capture(path: Option<&Path>) -> Result<Option<(Output, String)>, Failure> {
     let Some(path) = path else { return Ok(None) };
     if path.as_os_str() == "-" {
@@ -172,7 +173,7 @@ fn capture(path: Option<&Path>) -> Result<Option<(Output, String)>, Failure> {
 }
 
 impl Table {
-    /// Parquet if its name ends so.
+    /// Opens a table; Parquet if its name ends in `.parquet`, else CSV.
     fn open(path: &Path) -> Result<Self, Failure> {
         match path.extension().is_some_and(|ending| ending == "parquet") {
             true => Self::parquet(path),
@@ -180,11 +181,12 @@ impl Table {
         }
     }
 
-    /// The bytes of a table are known as a whole.
+    /// Opens a Parquet table.
     fn parquet(path: &Path) -> Result<Self, Failure> {
         Ok(Self::Parquet(Output::open(path)?, path.to_owned()))
     }
 
+    /// The file, with the contents that `csv` or `parquet` makes for its format.
     fn filled(
         self,
         csv: impl FnOnce() -> String,

@@ -10,11 +10,11 @@ use results::sim::{Port, Ports, SharePoint, Shares, Simulation};
 const WIDTH: f64 = 960.0;
 const LEFT: f64 = 176.0;
 const INNER: f64 = WIDTH - LEFT - 24.0;
-/// Of a port's row, of drops, of distributions.
+/// Heights of a port's row, of the panel of drops, and of those of distributions.
 const ROW: f64 = 16.0;
 const DROPS: f64 = 90.0;
 const SHARES: f64 = 240.0;
-/// Above the rows of a group of ports, and below them.
+/// Space above the rows of a group of ports, and below them.
 const ABOVE: f64 = 56.0;
 const BELOW: f64 = 44.0;
 /// From one line of text to the next.
@@ -25,17 +25,17 @@ const COLOURS: usize = 6;
 /// steps look alike to people with any kind of colour vision, and in print.
 const HEAT: [(u8, u8, u8); 6] =
     [(255, 234, 70), (202, 185, 105), (149, 143, 120), (102, 104, 112), (49, 68, 107), (0, 32, 77)];
-/// Steps of colour: runs of one are one rectangle.
+/// Steps of colour; neighbours of the same step are one rectangle.
 const STEPS: u32 = 32;
 const EMPTY: &str = "#f6f6f6";
 
-/// Ports of one kind, which have colours of their own.
+/// Ports of switches, or of hosts, with a colour scale of their own.
 struct Group<'a> {
     of: &'static str,
     ports: Vec<&'a Port>,
 }
 
-/// Draws a run.
+/// The picture of a run, as SVG.
 pub(super) fn draw(title: &str, run: &Simulation) -> String {
     let ports = run.ports.as_ref().filter(|ports| !ports.ports.is_empty());
     let groups = ports.map_or_else(Vec::new, groups);
@@ -70,7 +70,7 @@ fn settings(run: &Simulation) -> Vec<String> {
     wrap(&format!("afar {}, with {}", run.version, words.join(", ")), WIDTH - 48.0)
 }
 
-/// Those of switches, and those of hosts; none without ports.
+/// The ports of switches, and those of hosts; a group without ports is left out.
 fn groups(ports: &Ports) -> Vec<Group<'_>> {
     let of = |(of, at_host)| {
         let ports: Vec<&Port> = ports.ports.iter().filter(|port| port.at_host == at_host).collect();
@@ -79,6 +79,7 @@ fn groups(ports: &Ports) -> Vec<Group<'_>> {
     [("switches", false), ("hosts", true)].into_iter().filter_map(of).collect()
 }
 
+/// Draws the deepest queue over time for each port of a group.
 fn queues(svg: &mut Svg, figures: &Ports, group: &Group<'_>, top: f64) {
     let Group { of, ports } = group;
     let all = ports.iter().flat_map(|port| &port.deepest_bytes);
@@ -114,6 +115,7 @@ fn queues(svg: &mut Svg, figures: &Ports, group: &Group<'_>, top: f64) {
     svg.frame(&panel);
 }
 
+/// Draws the colour scale of queues up to `most` bytes.
 fn legend(svg: &mut Svg, most: u32, top: f64) {
     let (left, width) = (LEFT, 6.0);
     for step in 1..=STEPS {
@@ -126,12 +128,13 @@ fn legend(svg: &mut Svg, most: u32, top: f64) {
     svg.tinted((right + 8.0, top + 11.0), &format!("{most}; steps are equal"), Anchor::Start, GREY);
 }
 
-/// 0 for nothing, up to `STEPS` for the most.
+/// The step of colour of a queue: 0 if it is empty, `STEPS` at `most` bytes.
 fn step(bytes: u32, most: u32) -> u32 {
     let step = (u64::from(bytes) * u64::from(STEPS)).div_ceil(u64::from(most));
     u32::try_from(step).unwrap_or(STEPS)
 }
 
+/// The colour of a step, between two of `HEAT`.
 fn colour(step: u32) -> String {
     let parts = STEPS - 1;
     let along = (step.clamp(1, STEPS) - 1) as usize * (COLOURS - 1);
@@ -145,11 +148,12 @@ fn colour(step: u32) -> String {
     format!("#{red:02x}{green:02x}{blue:02x}")
 }
 
-/// Microseconds from the first flow to the end.
+/// The axis of time, microseconds from the first flow to the end.
 fn time(figures: &Ports) -> Scale {
     Scale::Linear(0.0, us(figures.every_ps) * figures.columns.max(1) as f64)
 }
 
+/// Picoseconds in microseconds.
 fn us(ps: u64) -> f64 {
     ps as f64 / 1e6
 }
@@ -160,11 +164,12 @@ fn time_ticks(figures: &Ports) -> Vec<Tick> {
     ticks.into_iter().filter(|(at, _)| *at <= length).collect()
 }
 
-/// Without the digits that floating point adds.
+/// A number as text, rounded to six decimals.
 fn short(value: f64) -> String {
     format!("{}", (value * 1e6).round() / 1e6)
 }
 
+/// Draws how many packets all ports dropped and trimmed over time.
 fn drops(svg: &mut Svg, figures: &Ports, top: f64) {
     let sums = [&figures.dropped_packets, &figures.trimmed_packets];
     let most = sums.iter().flat_map(|sums| sums.iter()).max().copied().unwrap_or(0);
@@ -200,6 +205,7 @@ fn drops(svg: &mut Svg, figures: &Ports, top: f64) {
 /// What an axis shows of a quantile.
 type Axis = fn(&SharePoint) -> f64;
 
+/// Draws the distributions of slowdown and of completion time by flow size.
 fn distributions(svg: &mut Svg, shares: &[Shares], top: f64) {
     let names: Vec<String> = shares.iter().map(Shares::name).collect();
     let key: Vec<(&str, &str)> = names

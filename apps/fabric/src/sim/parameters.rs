@@ -1,4 +1,4 @@
-//! Values of what can be set of transports.
+//! Values of the parameters of transports.
 
 use measure::Duration;
 use netsim::{Parameter, Protocol, Slot};
@@ -6,10 +6,10 @@ use netsim::{Parameter, Protocol, Slot};
 use super::SimError;
 use super::setting::Settings;
 
-/// Sets what was said of a transport, and says what everything is then.
+/// Sets the parameters of a transport that settings give; returns the values of all of them.
 ///
 /// # Errors
-/// If a value cannot be.
+/// If a value is invalid.
 pub(super) fn apply(
     settings: &Settings,
     protocol: &mut Protocol,

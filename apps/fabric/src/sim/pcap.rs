@@ -27,11 +27,11 @@ use pcap_file::pcapng::blocks::interface_description::{
 use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
 use pcap_file::{DataLink, Endianness, PcapResult};
 
-/// What is captured of each packet.
+/// Bytes that are captured of each packet.
 const CAPTURED: u32 = ETHERNET + 20 + 8 + 12;
 const ETHERNET: u32 = 14;
 const PS_PER_NS: u64 = 1000;
-/// A second has ten to the power of that.
+/// The resolution of time: a second has ten to this power.
 const NANOSECONDS: u8 = 9;
 
 /// Values of a packet's flags.
@@ -55,7 +55,7 @@ struct Record {
     comment: Option<String>,
 }
 
-/// The file, with the first `most` packets.
+/// The pcapng file, with the first `most` packets that were sent.
 pub(super) fn file(
     fabric: &Fabric,
     flows: &[Flow],
@@ -63,7 +63,7 @@ pub(super) fn file(
     most: u32,
 ) -> PcapResult<Vec<u8>> {
     let mut records = records(fabric, trace, most);
-    // Of equal times those first that ended first.
+    // The sort is stable: of equal times, the packet that ended first stays first.
     records.sort_by_key(|record| record.at_ns);
     let mut hosts: Vec<u32> = records.iter().map(|record| record.host).collect();
     hosts.sort_unstable();
@@ -117,7 +117,7 @@ fn records(fabric: &Fabric, trace: &Trace, most: u32) -> Vec<Record> {
     records
 }
 
-/// From Ethernet to the 12 B; see the module's description.
+/// The headers of a captured packet, from Ethernet to the 12 B; see the module's description.
 fn headers(packet: &TracedPacket, flow: &Flow, hop: &Hop) -> Vec<u8> {
     let TracedPacket { flow: number, priority, .. } = *packet;
     let is_returned = hop.kind == PacketKind::Returned;
@@ -143,7 +143,7 @@ fn headers(packet: &TracedPacket, flow: &Flow, hop: &Hop) -> Vec<u8> {
         ..Ipv4Header::default()
     };
     ip.header_checksum = ip.calc_header_checksum();
-    // No sum: UDP over IPv4 may go without.
+    // UDP over IPv4 may do without a checksum.
     let length = length.saturating_sub(Ipv4Header::MIN_LEN_U16);
     let udp = UdpHeader { source_port, destination_port, length, checksum: 0 };
     let mut bytes = Vec::with_capacity(CAPTURED as usize);
@@ -157,19 +157,23 @@ fn headers(packet: &TracedPacket, flow: &Flow, hop: &Hop) -> Vec<u8> {
     bytes
 }
 
+/// The Ethernet address of a host.
 fn mac(host: u32) -> [u8; 6] {
     let [_, b, c, d] = host.to_be_bytes();
     [2, 0, 0, b, c, d]
 }
 
+/// The IPv4 address of a host.
 fn address(host: u32) -> [u8; 4] {
     (0x0A00_0001 + (host & 0x00FF_FFFF)).to_be_bytes()
 }
 
+/// The low 14 bits.
 fn low_bits(number: u32) -> u16 {
     u16::try_from(number & 0x3FFF).unwrap_or(0)
 }
 
+/// The number that the 12 B have for a kind of packet.
 const fn kind(kind: PacketKind) -> u8 {
     match kind {
         PacketKind::Data => 0,
@@ -183,6 +187,7 @@ const fn kind(kind: PacketKind) -> u8 {
     }
 }
 
+/// The block that begins the file, with `meaning` as its comment.
 fn section(meaning: String) -> SectionHeaderBlock<'static> {
     let application = concat!("afar ", env!("CARGO_PKG_VERSION"));
     // The length of the section is not said.
@@ -196,6 +201,7 @@ fn section(meaning: String) -> SectionHeaderBlock<'static> {
     }
 }
 
+/// The block that describes a host as an interface.
 fn interface(host: u32) -> InterfaceDescriptionBlock<'static> {
     InterfaceDescriptionBlock {
         linktype: DataLink::ETHERNET,
@@ -207,6 +213,7 @@ fn interface(host: u32) -> InterfaceDescriptionBlock<'static> {
     }
 }
 
+/// The block of one captured packet.
 fn packet(interface: usize, record: &Record, bytes: Vec<u8>) -> EnhancedPacketBlock<'_> {
     let comment = record.comment.as_deref();
     let comment = comment.map(|comment| EnhancedPacketOption::Comment(comment.into()));

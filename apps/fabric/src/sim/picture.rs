@@ -6,18 +6,18 @@ use super::row::Row;
 use super::setting::Cell;
 use results::{BinFigures, Figures};
 
-/// What is compared under the same conditions, and what came of each.
+/// Runs that are compared under the same conditions, with their figures.
 #[derive(Debug)]
 struct Group<'a> {
-    /// What is written below it.
+    /// The label below the group.
     name: String,
-    /// By transport.
+    /// Each run's transport and figures; `None` if the run failed.
     bars: Vec<(String, Option<&'a Figures>)>,
 }
 
 const WIDTH: f64 = 920.0;
 const LEFT: f64 = 70.0;
-/// Of the panel of all groups, and of each panel of sizes.
+/// Heights of the panel of all groups, and of each panel of sizes.
 const HEIGHTS: (f64, f64) = (260.0, 200.0);
 /// Panels of sizes; further groups have none.
 const PANELS_MAX: usize = 8;
@@ -26,7 +26,7 @@ const LINE: f64 = 17.0;
 /// The axes that tell transports apart.
 const SERIES: [&str; 2] = ["transport", "variant"];
 
-/// The picture of a sweep.
+/// The picture of a sweep, as SVG.
 pub(super) fn slowdown(runs: &[(&Cell, &Row)]) -> String {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for (cell, row) in runs {
@@ -97,6 +97,7 @@ fn colour(index: usize) -> &'static str {
     PALETTE[index % PALETTE.len()]
 }
 
+/// The transports of all groups, each once.
 fn series<'a>(groups: &'a [Group<'_>]) -> Vec<&'a str> {
     let mut names = Vec::new();
     for (name, _) in groups.iter().flat_map(|group| &group.bars) {
@@ -112,6 +113,7 @@ fn axis(all: impl Iterator<Item = f64>) -> (Scale, Vec<Tick>) {
     slowdowns(all.fold(2.0_f64, f64::max) * 1.1)
 }
 
+/// Draws mean and 99th percentile of slowdown for each run, group by group.
 fn bars(svg: &mut Svg, groups: &[Group<'_>], names: &[&str]) {
     let all = groups.iter().flat_map(|group| &group.bars).filter_map(|(_, figures)| *figures);
     let (y, ticks) = axis(all.map(|figures| figures.slowdown.p99));
@@ -144,6 +146,7 @@ fn bars(svg: &mut Svg, groups: &[Group<'_>], names: &[&str]) {
     svg.frame(&panel);
 }
 
+/// Draws slowdown by flow size for the runs of one group.
 fn by_size(svg: &mut Svg, group: &Group<'_>, names: &[&str], place: (f64, f64, f64)) {
     let runs: Vec<(usize, &Figures)> = group
         .bars

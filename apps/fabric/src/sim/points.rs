@@ -1,4 +1,4 @@
-//! Single runs of a sweep whose directory is there: what engines have machines do.
+//! Single runs of a planned sweep, as engines have other machines do them.
 
 use std::process::ExitCode;
 
@@ -11,10 +11,10 @@ use super::row::Row;
 use super::setting::Settings;
 use super::{SimError, kept};
 
-/// Runs points that nobody has run yet, one after another.
+/// Runs the points that `flags` name and that have no row yet, one after another.
 ///
 /// # Errors
-/// When there is no such point, or its result cannot be kept. A run without a result is a result.
+/// If a point does not exist, or its row cannot be stored. A failed run has a row, too.
 pub fn points(flags: &PointFlags) -> Result<ExitCode, Failure> {
     let directory = &flags.directory;
     let planned = journal::points(directory).map_err(SimError::from)?;

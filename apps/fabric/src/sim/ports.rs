@@ -94,7 +94,7 @@ const COLUMNS: [&str; 8] = [
     "trimmed_packets",
 ];
 
-/// Every interval of every port in which something was, in the order of time.
+/// Every interval of every port that is not all zero, as a row of the table, in order of time.
 fn cells(series: &PortSeries) -> impl Iterator<Item = [u64; 8]> {
     let ports = series.port_count();
     (0..series.interval_count() * ports).filter_map(move |place| {
@@ -129,7 +129,7 @@ pub(super) fn csv(fabric: &Fabric, series: &PortSeries) -> String {
     text
 }
 
-/// The same as columns.
+/// The table as columns, with links by name.
 pub(super) fn columns(fabric: &Fabric, series: &PortSeries) -> Vec<(&'static str, Column)> {
     let mut numbers: [Vec<u64>; 8] = Default::default();
     let mut names = Vec::new();

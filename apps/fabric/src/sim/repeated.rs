@@ -1,4 +1,4 @@
-//! Independent runs of one simulation on all processors, and what they come to together.
+//! Independent runs of one simulation on all processors, and their figures together.
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ use super::setup::Setup;
 use super::{SimError, many, steady, table, told};
 use crate::sim::flags::SimFlags;
 
-/// Runs `runs`, which differ in their seeds, and tells what `settings` come to.
+/// Runs `runs`, which differ in their seeds, and reports their figures together.
 ///
 /// # Errors
 /// If a run has no result, the network is in no steady state, or a file is for one run alone.
@@ -50,6 +50,7 @@ pub(super) fn repeated(
     Ok(ExitCode::SUCCESS)
 }
 
+/// Refuses flags that only a single run can have.
 fn refuse_one_run(flags: &SimFlags, count: usize) -> Result<(), SimError> {
     for (path, name) in flags.of_one_run() {
         if path.is_some() {
@@ -62,6 +63,7 @@ fn refuse_one_run(flags: &SimFlags, count: usize) -> Result<(), SimError> {
     Ok(())
 }
 
+/// Opens the JSON files.
 fn outputs(flags: &SimFlags) -> Result<Vec<Output>, Failure> {
     let mut paths: Vec<_> = flags.json.iter().cloned().collect();
     if let Some(directory) = &flags.output {
@@ -70,7 +72,7 @@ fn outputs(flags: &SimFlags) -> Result<Vec<Output>, Failure> {
     paths.iter().map(|path| Output::open(path)).collect::<Result<_, _>>()
 }
 
-/// What all runs come to, with their processor time; nothing if they were interrupted.
+/// The figures of all runs together, and their processor time in ns; `None` if interrupted.
 fn all(
     runs: &[Settings],
     threads: usize,

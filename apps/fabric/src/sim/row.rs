@@ -9,9 +9,9 @@ use results::Figures;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Row {
     pub(super) cell: String,
-    /// Nothing if it failed.
+    /// `None` if the run failed.
     pub(super) figures: Option<Figures>,
-    /// Why it failed.
+    /// Why the run failed; `None` if it has figures.
     pub(super) failure: Option<String>,
 }
 

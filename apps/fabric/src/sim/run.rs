@@ -1,4 +1,4 @@
-//! One simulation, with a line that tells how it goes, until it ends or Ctrl-C ends it.
+//! One simulation, with a progress line, until it ends or Ctrl-C ends it.
 
 use console::{Progress as Parts, clock};
 use netsim::{Observed, Outcome, PortSeries, Progress, Trace, simulate_observed};
@@ -13,22 +13,22 @@ const PERIOD_NS: u64 = 500_000_000;
 #[derive(Debug)]
 pub struct Run {
     pub outcome: Outcome,
-    /// If they were asked for.
+    /// What ports did over time, if requested.
     pub ports: Option<PortSeries>,
     pub trace: Option<Trace>,
     pub cpu_ns: u64,
 }
 
-/// Who looks on.
+/// What a run is watched with.
 pub struct Looker<'a> {
     /// Where Ctrl-C arrives.
     pub signals: &'a Signals,
-    /// What says how far it is.
+    /// The progress line.
     pub progress: Parts,
 }
 
 impl Looker<'_> {
-    /// Simulates; `Stopped` if a signal came.
+    /// Simulates with a progress line; the error is `Stopped` after a signal.
     ///
     /// # Errors
     /// If there is no result.
@@ -49,10 +49,10 @@ impl Looker<'_> {
     }
 }
 
-/// Simulates for as long as `watch` says so.
+/// Simulates until all flows have finished, or until `watch` returns false.
 ///
 /// # Errors
-/// If there is no result: flows that never finish are none, if they are waited for.
+/// If there is no result, or a flow never finishes that the run has to wait for.
 pub(crate) fn run(setup: &Setup, watch: netsim::Watch<'_>) -> Result<Run, netsim::SimError> {
     let run = run_stranded(setup, watch)?;
     let outcome = match setup.observe.span.filter(|_| setup.observe.until_span_ended) {
@@ -65,7 +65,7 @@ pub(crate) fn run(setup: &Setup, watch: netsim::Watch<'_>) -> Result<Run, netsim
 /// Simulates; flows that never finish are left out of the result.
 ///
 /// # Errors
-/// If there is none.
+/// If there is no result.
 pub fn run_stranded(setup: &Setup, watch: netsim::Watch<'_>) -> Result<Run, netsim::SimError> {
     let before_ns = thread_ns();
     let Setup { fabric, protocol, flows, observe, .. } = setup;
@@ -74,6 +74,7 @@ pub fn run_stranded(setup: &Setup, watch: netsim::Watch<'_>) -> Result<Run, nets
     Ok(Run { outcome, ports, trace, cpu_ns: thread_ns() - before_ns })
 }
 
+/// The progress line: flows that have ended, events per second, and time left.
 fn text(progress: &Progress, flow_count: usize, elapsed_ns: u64) -> String {
     let share = f64::from(progress.ended_count) / flow_count as f64;
     let elapsed_s = elapsed_ns as f64 / 1e9;

@@ -1,8 +1,8 @@
 //! `afar sim --sensitivity`: what half and twice of each parameter do to the slowdown of a run.
 //!
-//! Each run has one knob with another value; what follows from it follows, and all have the same
-//! flows where the knob does not decide them. That of another seed has other flows of the same
-//! kind: what changes less than with it may be chance.
+//! Each run has one knob with another value, and defaults that depend on that knob change with it.
+//! All runs have the same flows unless the knob decides them. The run with another seed has other
+//! flows of the same kind: a change smaller than its change may be chance.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -24,10 +24,10 @@ use super::setup::Setup;
 use super::variation::{self, Variation};
 use super::{SimError, many, told};
 
-/// What came of a run: slowdowns, or why there are none.
+/// The result of a run: slowdowns, or why there are none.
 type Ran = Result<Spread, String>;
 
-/// Runs all of it.
+/// Runs `afar sim --sensitivity`; `said` is the text that tells experiments apart.
 ///
 /// # Errors
 /// If the run itself has no result, or results cannot be written.
@@ -56,7 +56,7 @@ pub(super) fn sensitivity(
     Ok(ExitCode::SUCCESS)
 }
 
-/// The run and each of its variations, which `run` does; nothing if it was interrupted.
+/// The record of the run and its variations, which `run` simulates; `None` if interrupted.
 fn study(
     settings: &Settings,
     run: impl FnOnce(Vec<(String, Settings)>) -> Result<Option<Vec<Ran>>, Failure>,
@@ -109,7 +109,7 @@ fn study(
     Ok(Some(Sensitivity { version, settings, slowdown, runs }))
 }
 
-/// Runs that are gone if they are interrupted.
+/// Runs all without storing results; `None`, with a message, if interrupted.
 fn in_memory(flags: &SimFlags, all: &[(String, Settings)]) -> Result<Option<Vec<Ran>>, Failure> {
     let signals = console::interrupts().map_err(SimError::from)?;
     let progress = Progress::new("run", all.len());
@@ -122,6 +122,7 @@ fn in_memory(flags: &SimFlags, all: &[(String, Settings)]) -> Result<Option<Vec<
     Ok(ran)
 }
 
+/// Runs all on threads; `None` if interrupted.
 fn on_threads(
     all: &[(String, Settings)],
     threads: usize,
@@ -137,7 +138,7 @@ fn on_threads(
     Ok(is_whole.then(|| ran.into_iter().flatten().collect()))
 }
 
-/// Runs that are kept, wherever they are done.
+/// Runs all, here or on an engine, and stores each result in `directory`; `None` if interrupted.
 fn in_directory(
     flags: &SimFlags,
     (directory, said): (&Path, String),
@@ -146,7 +147,7 @@ fn in_directory(
     let mut ran: Vec<Option<Ran>> = Vec::new();
     let mut jobs = Vec::new();
     for (cell, (name, settings)) in all.into_iter().enumerate() {
-        // What cannot be is no run.
+        // Invalid settings are a failure without a run.
         match Setup::new(&settings) {
             Ok(_) => {
                 jobs.push(Job { cell, name, settings });
@@ -163,7 +164,7 @@ fn in_directory(
     Ok(Some(ran.into_iter().flatten().collect()))
 }
 
-/// Slowdowns of one run, or why it has none; nothing if it was stopped.
+/// The slowdowns of one run, or why it has none; `None` if it was stopped.
 fn one(settings: &Settings, stop: &AtomicBool) -> Option<Ran> {
     let setup = match Setup::new(settings) {
         Ok(setup) => setup,
@@ -176,7 +177,7 @@ fn one(settings: &Settings, stop: &AtomicBool) -> Option<Ran> {
     }
 }
 
-/// The readable table: what changes the mean most comes first.
+/// The readable table; the parameter that changes the mean most comes first.
 fn text(title: &str, record: &Sensitivity) -> String {
     let Sensitivity { slowdown, runs, .. } = record;
     let mut rows = vec![row(["parameter", "is", "changed to", "mean", "", "p99", ""])];
@@ -221,7 +222,7 @@ fn shown(value: &str) -> String {
     value.split(',').map(one).collect::<Vec<_>>().join(",")
 }
 
-/// A line for each run, the one without a change first.
+/// The CSV: a line for each run, the one without a change first.
 fn rows(record: &Sensitivity) -> String {
     let mut text = "parameter,value,changed_to,count,mean,p50,p99,p999,failure\n".to_owned();
     let quoted = |cell: &str| cell.replace([',', '\n'], ";");

@@ -15,7 +15,7 @@ use super::knob::Knob;
 use super::knobs::{self, KnobFlags, find, nearest};
 use document::toml_text;
 
-/// What a plan names the knobs that its sweep varies by; no knob has that name.
+/// The key of a plan that lists the knobs its sweep varies; no knob has this name.
 const VARIED: &str = "varied";
 
 /// A value as it was written, and where.
@@ -25,15 +25,15 @@ struct Setting {
     place: String,
 }
 
-/// Values of knobs; those that are not there have their defaults.
+/// Values of knobs; absent ones have their defaults.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
     given: BTreeMap<&'static str, Setting>,
-    /// Knobs that a sweep varies: what belongs to other values of these does no harm.
+    /// Knobs that a sweep varies; a knob that needs another value of one of these is no error.
     varied: Vec<&'static str>,
 }
 
-/// Values of each knob; everything is combined with everything.
+/// Lists of values of knobs, of which every combination is run.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Experiment {
     axes: Vec<(&'static str, Vec<Setting>)>,
@@ -42,7 +42,7 @@ pub(crate) struct Experiment {
 /// One run of a sweep.
 #[derive(Debug, Clone)]
 pub(crate) struct Cell {
-    /// What is varied, with its values.
+    /// The knobs that the sweep varies, with their values in this run.
     pub(crate) axes: Vec<(&'static str, String)>,
     pub(crate) settings: Settings,
 }
@@ -61,32 +61,32 @@ impl Settings {
         self.given.contains_key(name)
     }
 
-    /// What is wrong with the value of a knob.
+    /// The error of an invalid value of a knob, at the place where it was set.
     pub(crate) fn wrong(&self, name: &str, message: impl fmt::Display) -> SimError {
         let place = self.given.get(name).map_or_else(|| flag(name), |set| set.place.clone());
         SimError::at(place, message.to_string())
     }
 
-    /// Reads the value of a knob.
+    /// Parses the value of a knob.
     ///
     /// # Errors
-    /// If it is none.
+    /// If the text of the knob is no `T`.
     pub(crate) fn value<T: FromStr<Err: fmt::Display>>(&self, name: &str) -> Result<T, SimError> {
         self.text(name).parse().map_err(|error| self.wrong(name, error))
     }
 
-    /// What everything that is drawn follows from.
+    /// The seed of all random numbers.
     ///
     /// # Errors
-    /// If it is no whole number.
+    /// If the seed is no whole number.
     pub(crate) fn seed(&self) -> Result<u64, SimError> {
         document::seed(self.text("seed")).map_err(|error| self.wrong("seed", error))
     }
 
-    /// A whole number within bounds.
+    /// A knob's value, a whole number from `low` to `high`.
     ///
     /// # Errors
-    /// If it is none.
+    /// If the value is no number, or out of bounds.
     pub(crate) fn number(&self, name: &str, low: u32, high: u32) -> Result<u32, SimError> {
         let count: measure::Count = self.value(name)?;
         let number = u32::try_from(count.get()).ok().filter(|count| (low..=high).contains(count));
@@ -96,10 +96,10 @@ impl Settings {
         })
     }
 
-    /// One of some words.
+    /// What the word that a knob is set to stands for in `of`.
     ///
     /// # Errors
-    /// If it is none of them.
+    /// If the word is not in `of`.
     pub(crate) fn choice<T: Copy>(&self, name: &str, of: &[(&str, T)]) -> Result<T, SimError> {
         let text = self.text(name);
         let found = of.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
@@ -109,10 +109,10 @@ impl Settings {
         })
     }
 
-    /// Refuses what would say nothing.
+    /// Refuses knobs that have no effect.
     ///
     /// # Errors
-    /// The first knob that was set although it belongs to another value of another.
+    /// The first knob that was set although it needs another value of another knob.
     pub(crate) fn check(&self) -> Result<(), SimError> {
         let given = knobs::all().iter().filter(|knob| self.is_given(knob.name));
         for (knob, &(other, values)) in
@@ -128,7 +128,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Every knob that says something.
+    /// Every knob that has an effect with these settings.
     pub(crate) fn that_matter(&self) -> impl Iterator<Item = &'static Knob> {
         let matters = |knob: &&Knob| {
             let mut needs = knob.needs.iter();
@@ -137,16 +137,16 @@ impl Settings {
         knobs::all().iter().filter(matters)
     }
 
-    /// Every one of these that has a value of its own.
+    /// Every knob that has an effect, with its value; without those that follow from others.
     pub(crate) fn all(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let valued = self.that_matter();
         valued.map(|knob| (knob.name, self.text(knob.name))).filter(|(_, text)| !text.is_empty())
     }
 
-    /// A time from a picosecond on.
+    /// A time of at least one picosecond.
     ///
     /// # Errors
-    /// If it is none, or longer than `most`.
+    /// If the value is no time, 0, or longer than `most`.
     pub(crate) fn time(&self, name: &str, most: Duration) -> Result<Duration, SimError> {
         let time = document::delay(self.text(name)).map_err(|error| self.wrong(name, error))?;
         match time.is_zero() || time > most {
@@ -155,10 +155,10 @@ impl Settings {
         }
     }
 
-    /// Bytes, or none for no limit.
+    /// A limit in bytes; `None` for no limit.
     ///
     /// # Errors
-    /// If it is neither.
+    /// If the value is neither a size nor `none`.
     pub(crate) fn limit(&self, name: &str) -> Result<Option<Bytes>, SimError> {
         match self.text(name) {
             "none" => Ok(None),
@@ -169,7 +169,7 @@ impl Settings {
     /// Sets the knob that a key of a file names.
     ///
     /// # Errors
-    /// If there is none.
+    /// If no knob has that name.
     pub(crate) fn read(&mut self, key: &str, text: &str, place: String) -> Result<(), SimError> {
         let name = known(key).map_err(|message| SimError::at(place.as_str(), message))?;
         let place = format!("{place}: {name}");
@@ -177,7 +177,7 @@ impl Settings {
         Ok(())
     }
 
-    /// What a plan says of a run: what was set, and what its sweep varies.
+    /// The plan of a run: the knobs that were set, and those that its sweep varies.
     pub(crate) fn planned(&self) -> BTreeMap<String, String> {
         let given = self.given.iter();
         let mut plan: BTreeMap<String, String> =
@@ -186,10 +186,10 @@ impl Settings {
         plan
     }
 
-    /// The settings that a plan says.
+    /// The settings in a plan.
     ///
     /// # Errors
-    /// If it names a knob that there is not.
+    /// If the plan names a knob that does not exist.
     pub(crate) fn of_plan(plan: &BTreeMap<String, String>) -> Result<Self, SimError> {
         let mut settings = Self::default();
         for (name, text) in plan {
@@ -203,22 +203,23 @@ impl Settings {
         Ok(settings)
     }
 
-    /// The same with another value of a knob.
+    /// The same settings with another value of a knob.
     pub fn with(mut self, name: &'static str, text: &str) -> Self {
         self.given.insert(name, Setting { text: text.to_owned(), place: flag(name) });
         self
     }
 }
 
+/// The name of a knob as a flag.
 fn flag(name: &str) -> String {
     format!("--{name}")
 }
 
 impl Experiment {
-    /// Reads a file, if there is one; flags take the place of what it says.
+    /// Reads the file, if one is given; flags override its values.
     ///
     /// # Errors
-    /// The first thing in it that cannot be, with its place.
+    /// The first invalid key or value, with its place.
     pub(crate) fn read(path: Option<&Path>, flags: &KnobFlags) -> Result<Self, SimError> {
         let mut axes = BTreeMap::new();
         if let Some(path) = path {
@@ -239,10 +240,10 @@ impl Experiment {
         Ok(Self { axes })
     }
 
-    /// The one run of a record: what `--json` has written.
+    /// The experiment of one run, from the record that `--json` has written.
     ///
     /// # Errors
-    /// If it is none.
+    /// If `text` is no such record.
     pub(crate) fn of_record(name: &str, text: &str) -> Result<Self, SimError> {
         let wrong = |message: String| SimError::at(name, message);
         let record: Simulation = results::read(text)
@@ -258,7 +259,7 @@ impl Experiment {
         })
     }
 
-    /// Every combination, in the order of knobs.
+    /// Every combination of values, in the order of knobs.
     pub(crate) fn cells(&self) -> Vec<Cell> {
         let many = |values: &[Setting]| values.len() > 1;
         let varied: Vec<&str> =
@@ -284,8 +285,8 @@ impl Experiment {
 }
 
 impl Experiment {
-    /// Everything that was said, with a mark of each file that is named: what tells whether two
-    /// sweeps are the same.
+    /// All knobs with their values, and a hash of each file they name: sweeps with the same text
+    /// are the same.
     pub(crate) fn said(&self) -> String {
         let mut text = String::new();
         for (name, values) in &self.axes {
@@ -304,7 +305,7 @@ impl Experiment {
 }
 
 impl Cell {
-    /// Its name in tables and files.
+    /// The cell's name in tables and files: what varies, as `knob=value`.
     pub(crate) fn name(&self) -> String {
         let words = self.axes.iter().map(|(axis, value)| format!("{axis}={value}"));
         words.collect::<Vec<_>>().join(" ")
@@ -345,7 +346,7 @@ fn parse(
     Ok(())
 }
 
-/// The knob that a key means.
+/// The knob that a key of a file names; the error may suggest another.
 fn known(key: &str) -> Result<&'static str, String> {
     let name = key.replace('_', "-");
     find(&name).map(|knob| knob.name).ok_or_else(|| {
@@ -357,6 +358,7 @@ fn known(key: &str) -> Result<&'static str, String> {
     })
 }
 
+/// The text of a string or number in TOML; `None` for other types.
 fn plain(value: &DeValue<'_>) -> Option<String> {
     match value {
         DeValue::String(text) => Some(text.clone().into_owned()),

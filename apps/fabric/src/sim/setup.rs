@@ -1,4 +1,4 @@
-//! Settings into a network, a transport and flows.
+//! Makes a network, a transport and flows from settings.
 
 use std::path::Path;
 
@@ -23,15 +23,15 @@ pub struct Setup {
     pub fabric: Fabric,
     /// The transport.
     pub protocol: Protocol,
-    /// What is sent, in order of start.
+    /// The flows, in order of start.
     pub flows: Vec<Flow>,
     /// What ends a flow that goes one way.
     pub end: End,
-    /// What is kept beside the outcome.
+    /// What the run records beside its outcome.
     pub observe: Observe,
     /// Share of hosts' links that was asked for; 0 where none was.
     pub asked: f64,
-    /// Knobs whose values follow from others, as they are here.
+    /// Knobs whose values follow from others, with their values here.
     pub resolved: Vec<(&'static str, String)>,
 }
 
@@ -39,10 +39,10 @@ pub struct Setup {
 const TOGETHER: &str = "messages-per-ack";
 
 impl Setup {
-    /// What settings describe.
+    /// The network, transport and flows that settings describe.
     ///
     /// # Errors
-    /// The first thing that cannot be.
+    /// The first invalid setting.
     pub fn new(settings: &Settings) -> Result<Self, SimError> {
         settings.check()?;
         let words = [
@@ -89,8 +89,8 @@ impl Setup {
     }
 }
 
-/// The simulator of 2016 knew full packets only, and flows that go one way until they are
-/// acknowledged.
+/// Makes flows as the simulator of 2016 had them: of full packets, one way, until they are
+/// acknowledged; settings that differ are an error.
 fn as_published(settings: &Settings, payload: u32, flows: &mut [Flow]) -> Result<(), SimError> {
     for (name, only) in [("exchange", "one-way"), ("last-packet", "full")] {
         if settings.is_given(name) && settings.text(name) != only {
@@ -106,8 +106,8 @@ fn as_published(settings: &Settings, payload: u32, flows: &mut [Flow]) -> Result
     Ok(())
 }
 
-/// Refuses a load at which some link has more to do than it can: with data, its headers and
-/// readers' requests. What transports send beside it is left to runs.
+/// Refuses a load at which data, headers and readers' requests alone keep some link busy all the
+/// time. The other packets of transports are not counted.
 fn can_carry(settings: &Settings, fabric: &Fabric, poisson: &Poisson<'_>) -> Result<(), SimError> {
     // Who reads sends requests, too.
     let is_read = settings.is_given("exchange")
@@ -134,6 +134,7 @@ fn can_carry(settings: &Settings, fabric: &Fabric, poisson: &Poisson<'_>) -> Res
     }
 }
 
+/// The size and the timeout of readers' requests.
 fn requests(settings: &Settings, fabric: &Fabric) -> Result<Requests, SimError> {
     let bytes: Bytes = settings.value("request-size")?;
     let (least, most) = (fabric.frame.header, fabric.frame.full());
@@ -154,7 +155,7 @@ fn is_padded(settings: &Settings, flows: &[Flow]) -> Result<bool, SimError> {
     }
 }
 
-/// What is sent, in order of start.
+/// The flows in order of start; with the window that is measured if they arrive by chance.
 fn flows(settings: &Settings, fabric: &Fabric) -> Result<(Vec<Flow>, Option<Window>), SimError> {
     let (mut flows, window) = match settings.text("traffic") {
         "poisson" => {
@@ -188,6 +189,7 @@ fn poisson(settings: &Settings, fabric: &Fabric) -> Result<(Vec<Flow>, Window), 
     Ok((flows, window))
 }
 
+/// The flows of a traffic other than Poisson, by its name or file.
 fn patterned(settings: &Settings, fabric: &Fabric, name: &str) -> Result<Vec<Flow>, SimError> {
     let hosts = fabric.topology.host_count();
     let refused = |knob: &'static str| move |error| settings.wrong(knob, error);
@@ -213,7 +215,7 @@ fn patterned(settings: &Settings, fabric: &Fabric, name: &str) -> Result<Vec<Flo
     }
 }
 
-/// Every host sends bursts to one other.
+/// The flows of bursts that every host sends to one other.
 fn bursts(settings: &Settings, fabric: &Fabric) -> Result<Vec<Flow>, SimError> {
     let hosts = fabric.topology.host_count();
     let burst = settings.number("burst", 1, FLOWS_MAX)?;
@@ -231,6 +233,7 @@ fn bursts(settings: &Settings, fabric: &Fabric) -> Result<Vec<Flow>, SimError> {
     Ok(flows)
 }
 
+/// The bytes of each flow; 0 is an error.
 fn size(settings: &Settings) -> Result<u64, SimError> {
     let bytes: Bytes = settings.value("size")?;
     match bytes.get() {
@@ -239,7 +242,7 @@ fn size(settings: &Settings) -> Result<u64, SimError> {
     }
 }
 
-/// A load in whole hundredths.
+/// The load in whole percent, from 1 to 99.
 fn percent(settings: &Settings) -> Result<u64, SimError> {
     let text = settings.text("load");
     let over = || {
@@ -252,7 +255,7 @@ fn percent(settings: &Settings) -> Result<u64, SimError> {
     if is_whole { Ok(u64::from(load.ppm() / 10_000)) } else { Err(over()) }
 }
 
-/// Of hosts' links.
+/// The mean rate of hosts' links.
 fn mean_rate(fabric: &Fabric) -> BitsPerSec {
     let hosts = fabric.topology.host_count();
     let links = &fabric.topology.links()[..hosts as usize];
@@ -260,6 +263,7 @@ fn mean_rate(fabric: &Fabric) -> BitsPerSec {
     BitsPerSec::new(u64::try_from(sum / u128::from(hosts)).unwrap_or(u64::MAX).max(1))
 }
 
+/// The distribution of flow sizes: by name, one size, or from a file.
 fn sizes(settings: &Settings) -> Result<Sizes, SimError> {
     let text = settings.text("sizes");
     for name in [SizesName::Imc10, SizesName::WebSearch, SizesName::DataMining] {

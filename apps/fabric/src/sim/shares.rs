@@ -6,16 +6,17 @@ use records::FlowRow;
 use results::sim::{SharePoint, Shares};
 use results::{BinFigures, Figures};
 
-/// Every hundredth, and the tail by thousandths and a ten-thousandth.
+/// The quantiles of a distribution in 1/10,000: every percent, and finer in the tail.
 fn ten_thousandths() -> impl Iterator<Item = usize> {
     (0..=99).map(|percent| percent * 100).chain([9950, 9990, 9999, 10_000])
 }
 
-/// Of all bins that have flows.
+/// The distributions of every bin of sizes that has flows.
 pub(crate) fn of(figures: &Figures, rows: &[FlowRow]) -> Vec<Shares> {
     figures.bins.iter().map(|bin| of_bin(bin, rows)).collect()
 }
 
+/// The distributions of completion time and slowdown in one bin.
 fn of_bin(bin: &BinFigures, rows: &[FlowRow]) -> Shares {
     let (over_bytes, to_bytes) = (bin.over_bytes, bin.to_bytes);
     let within = || rows.iter().filter(|row| (over_bytes + 1..=to_bytes).contains(&row.flow.bytes));
@@ -32,7 +33,7 @@ fn of_bin(bin: &BinFigures, rows: &[FlowRow]) -> Shares {
     Shares { over_bytes, to_bytes, count: times.len(), points }
 }
 
-/// A line for each quantile of each bin; the last bin has no end.
+/// The CSV: a line for each quantile of each bin; the last bin has no upper end.
 pub(super) fn csv(all: &[Shares]) -> String {
     let mut text = "over_bytes,to_bytes,count,share,completion_ps,slowdown\n".to_owned();
     for Shares { over_bytes, to_bytes, count, points } in all {

@@ -27,10 +27,10 @@ pub(super) const RUNS_MIN: usize = 6;
 /// Bytes under way grow by less than this of what starts, or the load is not carried.
 const GROWTH_MAX: f64 = 0.02;
 
-/// What each run of a simulation is set to: seeds one after the other.
+/// The settings of each run of a simulation, with consecutive seeds.
 ///
 /// # Errors
-/// If their number or the first seed cannot be.
+/// If the number of runs or the first seed is invalid.
 pub(super) fn runs(settings: &Settings) -> Result<Vec<Settings>, SimError> {
     if settings.text("traffic") != "poisson" {
         return Ok(vec![settings.clone()]);
@@ -42,7 +42,7 @@ pub(super) fn runs(settings: &Settings) -> Result<Vec<Settings>, SimError> {
     Ok(if count == 1 { vec![settings.clone()] } else { (0..count).map(with).collect() })
 }
 
-/// What one run says by itself.
+/// The estimates of a single run, which have no intervals.
 pub(super) fn of_run(slowdown: Spread, bins: &[BinFigures], growth: f64) -> Steady {
     Steady {
         run_count: 1,
@@ -52,7 +52,7 @@ pub(super) fn of_run(slowdown: Spread, bins: &[BinFigures], growth: f64) -> Stea
     }
 }
 
-/// What several say, at least one: the middle of each figure, sums of what was counted.
+/// The figures of at least one run together: medians, sums of counts, and the largest queue.
 pub(super) fn of_runs(runs: &[Figures]) -> Figures {
     let spreads: Vec<Spread> = runs.iter().map(|run| run.slowdown).collect();
     let (slowdown, sure) = together(&spreads);
@@ -91,7 +91,7 @@ pub(super) fn of_runs(runs: &[Figures]) -> Figures {
     }
 }
 
-/// Why nothing may be concluded from runs that are long enough to tell.
+/// Why the network was in no steady state; `None` if it was, or if too few runs tell.
 pub(super) fn unsteady(figures: &Figures) -> Option<String> {
     let growth = figures.steady.as_ref()?.growth;
     let (low, high) = growth.ends()?;
@@ -107,18 +107,20 @@ pub(super) fn unsteady(figures: &Figures) -> Option<String> {
     })
 }
 
+/// The busiest link of all runs.
 fn busiest(runs: &[Figures]) -> Busiest {
     let by = |one: &&Busiest, other: &&Busiest| one.utilisation.total_cmp(&other.utilisation);
     let most = runs.iter().map(|run| &run.busiest).max_by(by);
     most.cloned().unwrap_or(Busiest { link: String::new(), utilisation: 0.0 })
 }
 
+/// The deepest queue of all runs.
 fn deepest(runs: &[Figures]) -> Deepest {
     let most = runs.iter().map(|run| &run.deepest).max_by_key(|one| one.bytes);
     most.cloned().unwrap_or(Deepest { link: String::new(), bytes: 0 })
 }
 
-/// By size, of those runs that have flows of it.
+/// Each bin of sizes, from the runs that have flows in it.
 fn bins(runs: &[Figures]) -> Vec<(BinFigures, Slowdowns)> {
     let all = runs.iter().flat_map(|run| &run.bins);
     let mut sizes: Vec<(u64, u64)> = all.map(|bin| (bin.over_bytes, bin.to_bytes)).collect();
@@ -132,6 +134,7 @@ fn bins(runs: &[Figures]) -> Vec<(BinFigures, Slowdowns)> {
     sizes.into_iter().map(of_size).collect()
 }
 
+/// Medians and intervals of the slowdowns of several runs.
 fn together(spreads: &[Spread]) -> (Spread, Slowdowns) {
     let sure = slowdowns(spreads);
     let Slowdowns { mean, p50, p99, p999 } = sure;
@@ -140,6 +143,7 @@ fn together(spreads: &[Spread]) -> (Spread, Slowdowns) {
     (Spread { count, mean, p50, p99, p999 }, sure)
 }
 
+/// Estimates of mean and quantiles; a quantile of too few flows has no interval.
 fn slowdowns(spreads: &[Spread]) -> Slowdowns {
     let of = |value: fn(&Spread) -> f64| estimate(&spreads.iter().map(value).collect::<Vec<_>>());
     // A quantile of fewer flows is their largest.
@@ -165,6 +169,7 @@ fn batches(runs: &[f64]) -> Vec<f64> {
     (0..runs.len().min(RUNS_MIN)).map(mean).collect()
 }
 
+/// The median of batches, with an interval from `RUNS_MIN` runs on.
 fn estimate(values: &[f64]) -> Estimate {
     let none = Estimate { median: f64::NAN, interval: None, count: 0 };
     let Estimate { median, interval, .. } = stats::estimate(&batches(values)).unwrap_or(none);

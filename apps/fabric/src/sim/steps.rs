@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 
 use super::link_name::link_name;
 
-/// Packets that a page shows.
+/// The most packets that a page shows.
 pub(super) const PACKETS_MAX: u32 = 5000;
-/// Hosts and switches with room in its drawing.
+/// The most hosts and switches that a page shows.
 const NODES_MAX: usize = 128;
 
 const PAGE: &str = include_str!("steps.html");
-/// Where the page has its data.
+/// The text of the page that its data replaces.
 const PLACE: &str = "/*DATA*/null";
 
 /// A run that is shown.
@@ -30,13 +30,13 @@ pub(super) struct Shown<'a> {
     pub(super) trace: &'a Trace,
 }
 
-/// By whether it is a switch, and its number: how far it is from the hosts.
+/// Hosts and switches by `key`, each with its distance from the hosts in links.
 type Nodes = BTreeMap<(bool, u32), u32>;
 
-/// The page, or why there is none.
+/// The page of a run.
 ///
 /// # Errors
-/// If the run is not small.
+/// If the run has more packets or nodes than a page shows.
 pub(super) fn page(shown: &Shown<'_>) -> Result<String, String> {
     let remedy = "give fewer flows or smaller ones (--traffic FILE, --flows, --size)";
     let trace = shown.trace;
@@ -59,7 +59,7 @@ pub(super) fn page(shown: &Shown<'_>) -> Result<String, String> {
     Ok(PAGE.replacen(PLACE, &text, 1))
 }
 
-/// Hosts and switches at the ends of links, each with how far it is from the hosts.
+/// The ends of the links in `used`, each with its distance from the hosts in links.
 fn nodes(fabric: &Fabric, used: &BTreeSet<u32>) -> Nodes {
     let links = fabric.topology.links();
     let mut level = Nodes::new();
@@ -89,6 +89,7 @@ fn nodes(fabric: &Fabric, used: &BTreeSet<u32>) -> Nodes {
     ends.map(|end| (end, level[&end])).collect()
 }
 
+/// Whether a node is a switch, and its number.
 const fn key(node: Node) -> (bool, u32) {
     match node {
         Node::Host(host) => (false, host),
@@ -96,7 +97,7 @@ const fn key(node: Node) -> (bool, u32) {
     }
 }
 
-/// What the page has; its program says which place of a list is what.
+/// The data of the page; the script in `steps.html` says what each place of a list is.
 fn data(shown: &Shown<'_>, nodes: &Nodes, used: &BTreeSet<u32>) -> Value {
     let Shown { title, fabric, flows, rows, trace } = *shown;
     let links = fabric.topology.links();
@@ -138,6 +139,7 @@ fn data(shown: &Shown<'_>, nodes: &Nodes, used: &BTreeSet<u32>) -> Value {
     })
 }
 
+/// The word for a kind of packet.
 const fn kind(kind: PacketKind) -> &'static str {
     match kind {
         PacketKind::Data => "data",

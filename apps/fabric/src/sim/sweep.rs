@@ -1,4 +1,4 @@
-//! Every combination of several values, each a run or several, and what they show beside another.
+//! Every combination of several values, each a run or several, and their figures side by side.
 //!
 //! Whichever ends first, tables and files have the order of the experiment: the same bytes however
 //! many threads or machines there were, and whether or not a sweep was interrupted.
@@ -16,10 +16,10 @@ use super::setup::Setup;
 use super::{SimError, picture, steady, table};
 use crate::sim::flags::SimFlags;
 
-/// Runs every cell that has not been run before.
+/// Runs every cell that has no row yet, and writes the table, files and picture of all.
 ///
 /// # Errors
-/// When a cell cannot be, or results cannot be kept. Runs without a result are results.
+/// If a cell is invalid, or a row cannot be stored. A failed run has a row, too.
 pub(super) fn sweep(
     flags: &SimFlags,
     experiment: &Experiment,
@@ -69,7 +69,7 @@ pub(super) fn sweep(
     }
 }
 
-/// `experiment.toml` keeps its results in `experiment.sim`.
+/// The directory of results: `--output`, or `experiment.sim` beside `experiment.toml`.
 fn directory(flags: &SimFlags) -> PathBuf {
     let beside = || flags.experiment.as_deref().map(|path| path.with_extension("sim"));
     flags.output.clone().or_else(beside).unwrap_or_else(|| PathBuf::from("afar-sim"))
@@ -92,7 +92,7 @@ fn jobs(cells: &[Cell]) -> Result<Vec<Job>, SimError> {
     Ok(jobs)
 }
 
-/// A row for each cell, of its runs.
+/// A row for each cell, from its runs.
 fn together(cells: &[Cell], jobs: &[Job], rows: &[Row]) -> Vec<Row> {
     let one = |(number, cell): (usize, &Cell)| {
         let ours = jobs.iter().zip(rows).filter(|(job, _)| job.cell == number);

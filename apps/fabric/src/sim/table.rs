@@ -9,7 +9,7 @@ use results::{Estimate, Figures, Slowdowns, Spread, Steady};
 use super::row::Row;
 use super::setting::Cell;
 
-/// A line for each run.
+/// The readable table: a line for each run, and why runs failed.
 pub(super) fn text(runs: &[(&Cell, &Row)]) -> String {
     let axes = axes(runs);
     let figures =
@@ -47,6 +47,7 @@ pub(super) fn text(runs: &[(&Cell, &Row)]) -> String {
     format!("slowdown by run\n{}{note}{failures}", layout::table(&rows))
 }
 
+/// Mean and quantiles of slowdown as text, with intervals where there are several runs.
 fn slowdowns(figures: &Figures) -> [String; 4] {
     match figures.steady.as_ref().filter(|steady| steady.run_count > 1) {
         Some(Steady { slowdown: Slowdowns { mean, p50, p99, p999 }, .. }) => {
@@ -59,7 +60,7 @@ fn slowdowns(figures: &Figures) -> [String; 4] {
     }
 }
 
-/// A line for each size of each run, and one for all sizes.
+/// The CSV: a line for each size of each run, and one for all sizes.
 pub(super) fn csv(runs: &[(&Cell, &Row)]) -> String {
     let mut text: String =
         axes(runs).iter().map(|axis| format!("{},", axis.replace('-', "_"))).collect();
@@ -103,7 +104,7 @@ pub(super) fn csv(runs: &[(&Cell, &Row)]) -> String {
     text
 }
 
-/// Of the mean and of the 99th percentile; empty without an interval.
+/// CSV of the intervals of mean and 99th percentile, low and high; empty without an interval.
 fn ends(sure: Option<&Slowdowns>) -> String {
     let of = |one: Option<Estimate>| match one.and_then(|one| one.ends()) {
         Some((low, high)) => format!("{low},{high}"),
@@ -112,7 +113,7 @@ fn ends(sure: Option<&Slowdowns>) -> String {
     format!("{},{}", of(sure.map(|one| one.mean)), of(sure.map(|one| one.p99)))
 }
 
-/// Everything but what depends on this machine.
+/// The record of a sweep, without what depends on this machine.
 pub(super) fn json(runs: &[(&Cell, &Row)]) -> String {
     let named = |(axis, value): &(&str, String)| (axis.replace('-', "_"), value.clone());
     let one = |(cell, run): &(&Cell, &Row)| SimRun {
@@ -126,6 +127,7 @@ pub(super) fn json(runs: &[(&Cell, &Row)]) -> String {
     })
 }
 
+/// The names of the knobs that vary.
 fn axes<'a>(runs: &[(&'a Cell, &Row)]) -> Vec<&'a str> {
     let first = runs.first().map(|(cell, _)| cell.axes.iter().map(|(axis, _)| *axis));
     first.into_iter().flatten().collect()

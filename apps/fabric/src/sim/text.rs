@@ -8,6 +8,7 @@ use document::DocumentError;
 
 use super::error::SimError;
 
+/// Reads a whole text file.
 pub(super) fn read_text(path: &Path) -> Result<String, SimError> {
     terminal::detail(|| format!("reads {}", path.display()));
     fs::read_to_string(path)

@@ -1,4 +1,4 @@
-//! What is told of a run: a table, JSON, rows of flows, a profile of delays.
+//! What is reported of a run: a table, JSON, rows of flows, a profile of delays.
 
 use std::fmt::Write as _;
 
@@ -12,10 +12,10 @@ use super::setting::Settings;
 use super::setup::Setup;
 use results::{Figures, Interval, Measured, Slowdowns, Spread, Steady};
 
-/// Most times of one size in a profile: as many quantiles of them.
+/// The most times of one size in a profile; more are reduced to as many quantiles.
 const PROFILE_TIMES_MAX: usize = 1000;
 
-/// One line for what was simulated.
+/// One line that says what was simulated.
 pub(super) fn title(settings: &Settings, setup: &Setup) -> String {
     let host_count = setup.fabric.topology.host_count();
     let mut text = format!("{} on {}", settings.text("transport"), settings.text("topology"));
@@ -97,7 +97,7 @@ pub(super) fn text(title: &str, figures: &Figures, cpu_ns: u64) -> String {
     text
 }
 
-/// A row for each size and one for all, of several runs with intervals.
+/// The table of slowdowns: a row for each size and one for all; with intervals of several runs.
 fn slowdowns(figures: &Figures) -> String {
     let steady = figures.steady.as_ref().filter(|steady| steady.run_count > 1);
     let mut rows = vec![row(["flow size", "flows", "mean", "p50", "p99", "p99.9"])];
@@ -120,7 +120,7 @@ fn slowdowns(figures: &Figures) -> String {
     table(&rows)
 }
 
-/// What intervals say, or why there are none.
+/// What the intervals mean, or why there are none.
 fn sureness(steady: &Steady) -> String {
     let runs = steady.run_count;
     match steady.slowdown.mean.interval {
@@ -138,6 +138,7 @@ fn sureness(steady: &Steady) -> String {
     }
 }
 
+/// The goodput with its unit.
 fn goodput(figures: &Figures) -> String {
     #[expect(
         clippy::cast_possible_truncation,
@@ -148,7 +149,7 @@ fn goodput(figures: &Figures) -> String {
     goodput.to_string()
 }
 
-/// What was asked of hosts' links, and what they did in the time that was measured.
+/// The utilisation of hosts' links in the measured time, beside the load that was set.
 fn load(figures: &Figures) -> String {
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
     match &figures.measured {
@@ -165,7 +166,7 @@ fn load(figures: &Figures) -> String {
     }
 }
 
-/// The record. What depends on this machine is under `speed`.
+/// The record of a run. What depends on this machine is under `speed`.
 pub(super) fn record(
     settings: &Settings,
     setup: &Setup,
@@ -188,7 +189,7 @@ pub(super) fn record(
     }
 }
 
-/// A row for each flow, in the order of the list.
+/// The CSV: a row for each flow, in the order of the list.
 pub(super) fn csv(rows: &[FlowRow]) -> String {
     let mut text = "start_ps,src,dst,bytes,completion_ps,ideal_ps,slowdown,sent_packets,\
                     dropped_packets,exchange\n"
@@ -209,9 +210,9 @@ pub(super) fn csv(rows: &[FlowRow]) -> String {
     text
 }
 
-/// Times by size since a reader asked, as `afar run --profile` takes them: those of what is read.
-/// Where flows only go one way and end when they are acknowledged, theirs: an acknowledgement
-/// crosses the network as a request does. Nothing if nobody asks.
+/// The profile of delays for `afar run --profile`: completion times of reads by size, from the
+/// request on. One-way flows count as reads if they end when acknowledged: an acknowledgement
+/// crosses the network as a request does. `None` if nothing is read.
 pub(crate) fn profile(rows: &[FlowRow], end: End) -> Option<DelayProfile> {
     let is_asked = |row: &&FlowRow| match row.flow.exchange {
         Some(FlowExchange::Read) => true,

@@ -1,4 +1,4 @@
-//! Who is connected to whom: a shape of a name, or a file of cables.
+//! Who is connected to whom: a named shape, or a file of cables.
 //!
 //! ```toml
 //! [[cable]]
@@ -18,11 +18,11 @@ use super::SimError;
 use super::setting::Settings;
 use document::{Source, Value};
 
-/// Most racks, hosts of a rack, spines, hosts of a switch.
+/// The most racks, hosts of a rack, spines, or hosts of a switch.
 const MANY: u32 = 4096;
 /// A fat tree of this arity has 65,536 hosts.
 const ARITY_MAX: u32 = 64;
-/// Cables of a file: as many as a fat tree of that arity has.
+/// The most cables of a file: about as many as a fat tree of `ARITY_MAX` has.
 const CABLES_MAX: usize = 200_000;
 
 #[derive(Debug, Deserialize)]
@@ -72,7 +72,7 @@ pub(super) fn topology(settings: &Settings) -> Result<Topology, SimError> {
 /// The leaf–spine network that settings describe.
 ///
 /// # Errors
-/// If a number, rate or delay is none.
+/// If a number, rate or delay is invalid.
 pub(super) fn leaf_spine(settings: &Settings) -> Result<LeafSpine, SimError> {
     let [racks, hosts_per_rack, spines] =
         ["racks", "hosts-per-rack", "spines"].map(|name| settings.number(name, 1, MANY));
@@ -94,7 +94,7 @@ pub(super) fn leaf_spine(settings: &Settings) -> Result<LeafSpine, SimError> {
     })
 }
 
-/// Of host to leaf, leaf to spine, spine to leaf, leaf to host.
+/// Delays of host to leaf, leaf to spine, spine to leaf, leaf to host.
 fn delays(settings: &Settings) -> Result<[Duration; 4], SimError> {
     let text = settings.text("delay");
     let times: Result<Vec<Duration>, _> = text.split(',').map(document::delay).collect();
@@ -105,6 +105,7 @@ fn delays(settings: &Settings) -> Result<[Duration; 4], SimError> {
     }
 }
 
+/// The delay of every link; an error if several are set.
 fn one_delay(settings: &Settings) -> Result<Duration, SimError> {
     let delays = delays(settings)?;
     if delays.iter().any(|delay| *delay != delays[0]) {
@@ -114,6 +115,7 @@ fn one_delay(settings: &Settings) -> Result<Duration, SimError> {
     Ok(delays[0])
 }
 
+/// The links of a file of cables, two for each cable.
 fn cables(path: &Path) -> Result<Vec<Link>, SimError> {
     let source = Source::read(path)?;
     let document: Document = source.parse()?;
@@ -137,7 +139,7 @@ fn cables(path: &Path) -> Result<Vec<Link>, SimError> {
     Ok(links)
 }
 
-/// `host 3`, `switch 0-7`.
+/// The nodes that a text names: `host 3`, `switch 0-7`.
 fn nodes(source: &Source, value: &Value) -> Result<Vec<Node>, SimError> {
     let text = &value.get_ref().0;
     let read = || {

@@ -12,10 +12,10 @@ pub(super) enum Place {
 pub(super) struct Transfer {
     pub(super) at_ps: u64,
     pub(super) place: Place,
-    /// Which page or sector, of how many.
+    /// The page or sector, below `address_end`.
     pub(super) address: u64,
     pub(super) address_end: u64,
     pub(super) bytes: u64,
-    /// To the compute blade.
+    /// Whether the data goes to the compute blade.
     pub(super) is_read: bool,
 }

@@ -1,4 +1,4 @@
-//! Transports by name, each with the ports it asks for.
+//! Transports by name, each with the ports it needs.
 
 use measure::Bytes;
 use netsim::{Description, Discipline, Fabric, Frame, Protocol, Published, Switching, Transport};
@@ -11,7 +11,7 @@ use super::topology::leaf_spine;
 /// The variant with the rules of the simulator of 2016.
 pub(super) const PUBLISHED: &str = "as-published-2016";
 
-/// What `--list` says of transports.
+/// The text of `--list` about transports.
 pub(super) fn list() -> String {
     let mut text = "Transports:\n".to_owned();
     for transport in Transport::ALL {
@@ -21,18 +21,18 @@ pub(super) fn list() -> String {
     text
 }
 
-/// Whether the rules are those of 2016.
+/// Whether the variant is that of the simulator of 2016.
 ///
 /// # Errors
-/// If it is another variant that does not exist.
+/// If the variant does not exist.
 pub(super) fn is_published(settings: &Settings) -> Result<bool, SimError> {
     settings.choice("variant", &[("default", false), (PUBLISHED, true)])
 }
 
-/// A network with the ports that the transport asks for, and the transport.
+/// The network with the ports that the transport needs, and the transport.
 ///
 /// # Errors
-/// If there is no such transport, or not for this network.
+/// If the transport does not exist, or does not fit the network.
 pub(super) fn fabric(
     settings: &Settings,
     switching: Switching,
@@ -55,7 +55,7 @@ pub(super) fn fabric(
     Ok((fabric, protocol))
 }
 
-/// How payload is cut.
+/// The sizes of packets: the header, and the payload of a full packet.
 fn frame(settings: &Settings) -> Result<Frame, SimError> {
     let bytes = |name: &'static str, least: u64, most: u64| -> Result<u32, SimError> {
         let bytes: Bytes = settings.value(name)?;
@@ -69,7 +69,7 @@ fn frame(settings: &Settings) -> Result<Frame, SimError> {
     Ok(Frame { payload: full - header, header, is_padded: false })
 }
 
-/// What ports do, beyond what the transport asks for.
+/// Sets the queues and buffers of ports that settings give.
 fn ports(settings: &Settings, fabric: &mut Fabric) -> Result<(), SimError> {
     match &mut fabric.switch_port.discipline {
         Discipline::Mark { packets } => *packets = settings.number("mark", 1, PACKETS_MAX)?,
@@ -93,7 +93,7 @@ fn ports(settings: &Settings, fabric: &mut Fabric) -> Result<(), SimError> {
     Ok(())
 }
 
-/// What ports of a network do that settings do not say, as settings.
+/// Knobs whose values follow from others, with the values in `fabric`.
 pub(super) fn resolved(settings: &Settings, fabric: &Fabric) -> Vec<(&'static str, String)> {
     let limit = |buffer: Option<Bytes>| {
         buffer.map_or_else(|| "none".to_owned(), |bytes| format!("{}B", bytes.get()))
@@ -124,7 +124,8 @@ const MTU_MAX: u64 = 65_536;
 /// Most packets of a threshold.
 const PACKETS_MAX: u32 = 1 << 20;
 
-/// The network of 2016 is one and the same but for rates, delays and switching.
+/// The network and a transport of the simulator of 2016, where only rates, delays and switching
+/// vary.
 fn published(settings: &Settings, switching: Switching) -> Result<(Fabric, Protocol), SimError> {
     let named = [
         ("pfabric", Published::PFabric),

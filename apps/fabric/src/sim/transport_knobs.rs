@@ -1,5 +1,5 @@
-//! What can be set of transports, as `netsim` says it: a knob for each name, for the transports
-//! that have it.
+//! Knobs of the parameters of transports in `netsim`: one for each name, for the transports that
+//! have it.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::knob::{Knob, Need, Preset};
 /// The variants whose transports can be set.
 const VARIANT: Need = ("variant", &["default"]);
 
-/// A knob for each name, in the order of transports.
+/// A knob for each parameter's name, in the order of transports.
 pub(super) fn knobs() -> Vec<Knob> {
     let mut knobs: Vec<Knob> = Vec::new();
     let mut having = BTreeMap::<&str, Vec<(&'static str, String)>>::new();
@@ -25,7 +25,7 @@ pub(super) fn knobs() -> Vec<Knob> {
             }
         }
     }
-    // They are made once, and as long as there are flags that they explain.
+    // Texts are leaked: made once, and needed as long as flags are.
     for knob in &mut knobs {
         let with = having.remove(knob.name).unwrap_or_default();
         knob.default = Preset::Words(defaults(&with).leak());
@@ -36,7 +36,7 @@ pub(super) fn knobs() -> Vec<Knob> {
     knobs
 }
 
-/// A transport in the network that there is if nothing is said.
+/// A transport in the default network.
 fn usual(transport: Transport) -> Option<Protocol> {
     let shape = LeafSpine::paper(BitsPerSec::from_gbps(40), [Duration::from_ns(200); 4]);
     let topology = Topology::leaf_spine(&shape).ok()?;
@@ -53,7 +53,7 @@ fn shown(slot: &Slot<'_>) -> String {
     }
 }
 
-/// Values by transport; one that all have stands alone.
+/// The defaults of transports as text; one that all have stands alone.
 fn defaults(with: &[(&'static str, String)]) -> String {
     let mut by_value: Vec<(&str, Vec<&str>)> = Vec::new();
     for (name, value) in with {
@@ -69,6 +69,7 @@ fn defaults(with: &[(&'static str, String)]) -> String {
     by_value.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
+/// A knob for a parameter, still without its default and needs.
 fn knob(parameter: Parameter, slot: &Slot<'_>) -> Knob {
     Knob {
         name: parameter.name,

@@ -13,15 +13,15 @@ use super::setup::Setup;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Variation {
     pub(super) knob: &'static str,
-    /// What it is in the run.
+    /// The knob's value in the run.
     pub(super) value: String,
-    /// What it is instead, or why there is nothing to try.
+    /// The other value, or why there is none to try.
     pub(super) other: Result<String, String>,
 }
 
-/// Knobs of the network that decide how long flows take, beside those of transports. Which hosts
-/// there are and what they send is the question, and not varied; but for another draw of it, whose
-/// effect is that of chance.
+/// Knobs of the network that decide how long flows take, beside those of transports. Hosts and
+/// traffic are the question, and not varied, except by another seed, whose effect is that of
+/// chance.
 const NETWORK: [&str; 16] = [
     "rate",
     "spine-rate",
@@ -40,9 +40,9 @@ const NETWORK: [&str; 16] = [
     "last-packet",
     "seed",
 ];
-/// Those that say something of what is read only.
+/// Knobs that have an effect on reads only.
 const REQUESTS: [&str; 2] = ["request-size", "request-timeout"];
-/// Words of choices.
+/// Knobs that choose among words.
 const CHOICES: [(&str, &[&str]); 5] = [
     ("switching", &["cut-through", "store-and-forward"]),
     ("balance", &["spray", "flow"]),
@@ -64,7 +64,7 @@ pub(super) fn all(settings: &Settings, setup: &Setup) -> Vec<Variation> {
     settings.that_matter().filter(decides).flat_map(|knob| of(knob, settings, setup)).collect()
 }
 
-/// Other values of one knob.
+/// The other values of one knob to try.
 fn of(knob: &Knob, settings: &Settings, setup: &Setup) -> Vec<Variation> {
     let resolved = setup.resolved.iter().find(|(name, _)| *name == knob.name);
     let value =
@@ -88,7 +88,7 @@ fn of(knob: &Knob, settings: &Settings, setup: &Setup) -> Vec<Variation> {
     others.into_iter().map(variation).collect()
 }
 
-/// `times` by `parts` of a value, as a value; or why there is none.
+/// `times` / `parts` of a value, in its unit; the error says why there is none.
 fn scaled(value: &str, kind: &str, times: u64, parts: u64) -> Result<String, String> {
     let word = if parts > times { "halved" } else { "doubled" };
     if value == "none" {

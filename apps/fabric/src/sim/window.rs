@@ -18,20 +18,20 @@ use super::SimError;
 use super::setting::Settings;
 use super::{parameters, transport};
 
-/// Flows before and after those that are measured, each, of a million, where one run is made.
+/// Unmeasured flows before the measured ones of a single run, and after them, parts per million.
 const UNMEASURED_PPM: u32 = 100_000;
-/// Flows of a list may take so many times what the largest needs alone: at a load of 80 %, where
-/// the shortest go first (pFabric), one of 16,000 took more than 8 times that.
+/// A flow may take this many times what the largest needs alone: at a load of 80 %, where the
+/// shortest go first (pFabric), one of 16,000 took more than 8 times that.
 const CLEARING_TIMES: u64 = 32;
 /// A network fills for at least this: tens of round trips.
 const FILLING_MIN: Duration = Duration::from_us(100);
-/// Arrivals go on for at least this, some timeouts of TCP, if that is not more flows than these.
+/// Arrivals go on for at least this time, some timeouts of TCP, or for this many flows.
 const TAIL_MIN: (Duration, u64) = (Duration::from_ms(3), 1_000_000);
 
 /// A part of the run that is not measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
-    /// So many of a million of its flows.
+    /// A share of `--flows`, parts per million.
     Share(u32),
     /// More flows, that start within a time.
     Time(Duration),
@@ -39,21 +39,21 @@ enum Part {
     Auto,
 }
 
-/// Flows of a list by what they are for.
+/// Which flows of a list are measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Window {
-    /// All of them.
+    /// The number of all flows.
     pub(super) count: u32,
-    /// The first that is measured, and the first after those.
+    /// The first flow that is measured, and the first after the measured ones.
     bounds: [u32; 2],
-    /// Whether the run is over with the last that is measured.
+    /// Whether the run ends with the last measured flow.
     until_ended: bool,
-    /// What the knobs come to.
+    /// The values of `warm-up` and `cool-down` here.
     pub(super) resolved: [(&'static str, String); 2],
 }
 
 impl Window {
-    /// Of a list of `poisson.count` flows, and those that `warm-up` and `cool-down` add.
+    /// The window of `poisson.count` flows and those that `warm-up` and `cool-down` add.
     ///
     /// # Errors
     /// If nothing would be measured, or a network takes longer to fill than can be simulated.
@@ -97,7 +97,7 @@ impl Window {
         Ok(Self { count, bounds, until_ended: after == Part::Auto, resolved })
     }
 
-    /// What is to be looked at of a run with these flows.
+    /// What a run with these flows measures.
     pub(super) fn observe(&self, flows: &[Flow]) -> Observe {
         let start = |place: u32| flows.get(place as usize).map_or(Instant::MAX, |flow| flow.start);
         let is_all = self.bounds == [0, self.count];
@@ -110,6 +110,7 @@ impl Window {
 }
 
 impl Part {
+    /// The part as the value of a knob.
     fn text(self) -> String {
         match self {
             Self::Share(ppm) => format!("{}%", f64::from(ppm) / 1e4),
@@ -119,12 +120,12 @@ impl Part {
     }
 }
 
-/// Up to the next microsecond.
+/// Rounds up to a whole microsecond.
 fn whole_us(time: Duration) -> Duration {
     Duration::from_us(time.as_ps().div_ceil(1_000_000))
 }
 
-/// What a knob says, or what it is where it says nothing.
+/// The value of `warm-up` or `cool-down`, or its default.
 fn part(settings: &Settings, name: &str) -> Result<Part, SimError> {
     let text = settings.text(name);
     let ppm = match text {
