@@ -1,4 +1,4 @@
-//! The longest round trip at which a program is no slower than one is ready to have it.
+//! The longest round trip at which a program is no slower than a bound allows.
 //!
 //! Time grows with the round trip by the fetches that wait for it (Buragohain et al. 2017, Fig. 4),
 //! so that between two round trips that were tried a line says where it crosses a bound, and below
@@ -16,9 +16,9 @@ pub(super) struct Tried {
     pub(super) points: Vec<(f64, f64)>,
 }
 
-/// Bounds that a reader may think of besides the one that was asked about.
+/// Bounds that the table has beside that of `--bound`.
 const BOUNDS: [f64; 5] = [1.05, 1.1, 1.25, 1.5, 2.0];
-/// What is said below the table.
+/// The note below the table.
 pub(super) const NOTE: &str = "\
      The longest round trip, with the most bandwidth that was tried. Between two that were tried \
      by the line between them; * shorter than any that was tried, by the line through all of them. \
@@ -39,6 +39,7 @@ pub(super) fn table(conditions: &[Tried], bound: f64) -> Option<Table> {
     Some(table)
 }
 
+/// The longest round trip within `bound`, as a cell of the table.
 fn longest(points: &[(f64, f64)], bound: f64) -> String {
     match points.iter().position(|point| point.1 > bound) {
         None => points.last().map_or_else(
@@ -51,17 +52,17 @@ fn longest(points: &[(f64, f64)], bound: f64) -> String {
     }
 }
 
-// Where not even the shortest that was tried will do.
+// The cell where even the shortest round trip that was tried is too long.
 fn shorter(points: &[(f64, f64)], bound: f64) -> String {
     match crossing(points, bound) {
         Some(ns) if ns <= 0.0 => "none".to_owned(),
         Some(ns) if ns < points[0].0 => format!("{}*", time_ns(ns)),
-        // A single point, or the more time the shorter the round trip.
+        // A single point, or times that fall as the round trip grows.
         _ => "not known".to_owned(),
     }
 }
 
-// The x at which the line through points comes to a y.
+// The x at which the line fitted to `points` reaches `y`; `None` unless the line rises.
 fn crossing(points: &[(f64, f64)], y: f64) -> Option<f64> {
     let line = Line::fit(points).filter(|line| line.slope > 0.0)?;
     Some((y - line.intercept) / line.slope)

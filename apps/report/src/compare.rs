@@ -6,16 +6,16 @@ use chart::{Bar, Bars, BarsScale, Plot, Series, short};
 use super::section::{Better, Chart, Figure, Picture, Section, Table};
 use super::words::exact;
 
-/// Figures that are drawn; the table has all of them.
+/// The most figures that are drawn; the table has all of them.
 const BARS_MAX: usize = 24;
 
-/// What one figure of both comes to.
+/// A figure that two records have.
 struct Pair<'a> {
     one: &'a Figure,
     other: &'a Figure,
-    /// The second by the first.
+    /// `other` divided by `one`.
     ratio: f64,
-    /// The least and the most that their intervals allow, if both have one.
+    /// The least and the largest ratio that the intervals allow; `None` unless both have one.
     interval: Option<(f64, f64)>,
 }
 
@@ -38,6 +38,7 @@ impl<'a> Pair<'a> {
         Self { one, other, ratio: ratio(other.value, one.value), interval }
     }
 
+    /// Whether the second record is better, by the interval of the ratio.
     fn verdict(&self) -> Verdict {
         let Some((low, high)) = self.interval else { return Verdict::Unknown };
         let is_more = match (low > 1.0, high < 1.0) {
@@ -51,6 +52,7 @@ impl<'a> Pair<'a> {
         }
     }
 
+    /// The verdict in words; `letter` stands for the second record.
     fn words(&self, letter: &str) -> String {
         match self.verdict() {
             Verdict::Better => format!("{letter} is better"),
@@ -61,7 +63,7 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// Letters of records, as many as are compared at most.
+/// Letters of records; no more records than these are compared.
 pub(super) const LETTERS: [&str; 26] = [
     "A", "B", "C", "D", "E", "F", "G", "H", "I", "J", "K", "L", "M", "N", "O", "P", "Q", "R", "S",
     "T", "U", "V", "W", "X", "Y", "Z",
@@ -83,13 +85,13 @@ impl<'a> Beside<'a> {
         Self { letter, section, pairs: first.figures.iter().filter_map(pair).collect() }
     }
 
+    /// The pair of the figure called `name`; `None` unless both records have it.
     fn pair(&self, name: &str) -> Option<&Pair<'a>> {
         self.pairs.iter().find(|pair| pair.one.name == name)
     }
 }
 
-/// The section that compares records, each with the first; they have names of files. There are two
-/// at least, and as many as there are letters at most.
+/// The section that compares 2 to 26 records, each with the first; a record has its file's name.
 pub(super) fn section(records: &[(&str, &Section)]) -> Section {
     let first = records[0].1;
     let lettered = || LETTERS.into_iter().zip(records.iter().copied());
@@ -116,6 +118,7 @@ pub(super) fn section(records: &[(&str, &Section)]) -> Section {
     section.silenced()
 }
 
+/// Warnings of figures that only one record has, and of machines that differ.
 fn warnings(first: &Section, other: &Beside<'_>) -> Vec<String> {
     let missing = |from: &Section, to: &Section| {
         let is_alone = |figure: &&Figure| to.figures.iter().all(|other| other.name != figure.name);
@@ -137,6 +140,7 @@ fn warnings(first: &Section, other: &Beside<'_>) -> Vec<String> {
     warnings
 }
 
+/// Sentences on how many figures are better or worse, and on the largest difference.
 fn answer(beside: &Beside<'_>) -> Vec<String> {
     let Beside { letter, pairs, .. } = beside;
     if pairs.is_empty() {
@@ -174,7 +178,7 @@ fn answer(beside: &Beside<'_>) -> Vec<String> {
     answer
 }
 
-/// A row for each figure that the first has with another.
+/// A row for each figure that the first record shares with another.
 fn table(first: &Section, others: &[Beside<'_>]) -> Table {
     let is_one = others.len() == 1;
     let mut columns = ["figure", "unit", "A"].map(str::to_owned).to_vec();
@@ -210,6 +214,7 @@ fn table(first: &Section, others: &[Beside<'_>]) -> Table {
     table
 }
 
+/// Bars of the ratios of figures; `None` if no ratio can be drawn.
 fn bars(first: &Section, others: &[Beside<'_>]) -> Option<Picture> {
     let is_one = others.len() == 1;
     let pairs = || {
@@ -261,7 +266,8 @@ fn bars(first: &Section, others: &[Beside<'_>]) -> Option<Picture> {
     })
 }
 
-/// The series of a picture of the first and of those that others have of the same, in one plot.
+/// One plot with the series that all records have in a picture of the same name; `None` if only the
+/// first has it.
 fn overlay(picture: &Picture, others: &[Beside<'_>]) -> Option<Picture> {
     let Chart::Plot(first) = &picture.chart else { return None };
     let mut plots = vec![("A", first, picture)];
@@ -284,7 +290,7 @@ fn overlay(picture: &Picture, others: &[Beside<'_>]) -> Option<Picture> {
         Series { name, ..series.clone() }
     };
     let mut chart = first.clone();
-    // A line of one lies beside those of the others.
+    // The first lines of all records come first, then the second ones.
     let most = plots.iter().map(|(_, plot, _)| plot.series.len()).max().unwrap_or_default();
     let in_turn = (0..most).flat_map(|index| {
         let of = move |(side, plot, _): &(&'static str, &Plot, &Picture)| {

@@ -2,11 +2,11 @@
 
 use super::section::Section;
 
-/// Everything that is told.
+/// A report: its title, the command that made it, and its sections.
 #[derive(Debug)]
 pub(super) struct Report {
     pub(super) title: String,
     pub(super) command: Vec<String>,
-    /// With the names of the files they were read from.
+    /// Each with the name of the file it was read from.
     pub(super) sections: Vec<(String, Section)>,
 }

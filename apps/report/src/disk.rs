@@ -14,7 +14,7 @@ use super::section::{Chart, Figure, Picture, Section, Table};
 use super::words::{exact, time_ns};
 use console::layout::count;
 
-/// What is read of fio's JSON.
+/// The part of fio's JSON that is read.
 #[derive(Deserialize)]
 struct Record {
     jobs: Vec<Job>,
@@ -55,7 +55,7 @@ struct Latency {
     bins: BTreeMap<String, u64>,
 }
 
-/// What fio does not have.
+/// Fields of afar's own, which fio does not have.
 #[derive(Deserialize, Default)]
 struct Own {
     #[serde(default)]
@@ -155,17 +155,20 @@ pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_
     Ok(section)
 }
 
+/// The target of the load: from the record, from its command, or else the file's name.
 fn target(record: &Record, file: &str) -> String {
     let first = record.jobs.first().and_then(|job| job.afar["target"].as_str());
     let last = record.afar.command.iter().rfind(|word| word.contains(':'));
     first.or_else(|| last.map(String::as_str)).unwrap_or(file).to_owned()
 }
 
+/// A percentile in ns, by the beginning of its name; `None` if the record has none.
 fn at(latency: &Latency, percentile: &str) -> Option<f64> {
     let found = latency.percentile.iter().find(|(name, _)| name.starts_with(percentile));
     found.map(|(_, ns)| *ns)
 }
 
+/// A sentence with the rate and the latencies of one operation.
 fn sentence(name: &str, of: &Operation) -> String {
     let percentile = |name| at(&of.lat_ns, name).map(time_ns);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive rate")]
@@ -180,6 +183,7 @@ fn sentence(name: &str, of: &Operation) -> String {
     )
 }
 
+/// Adds the row of one operation to the table.
 fn row(table: &mut Table, (job, operation): (&str, &str), of: &Operation) {
     let us = |ns: Option<f64>| ns.map_or_else(String::new, |ns| exact(ns / 1e3));
     table.push([
@@ -195,6 +199,7 @@ fn row(table: &mut Table, (job, operation): (&str, &str), of: &Operation) {
     ]);
 }
 
+/// The rate and the latencies of one operation, as figures.
 fn figures(name: &str, of: &Operation) -> Vec<Figure> {
     let mut figures =
         vec![Figure::new(format!("{name}, requests per second"), "/s", of.iops).higher()];
@@ -208,6 +213,7 @@ fn figures(name: &str, of: &Operation) -> Vec<Figure> {
     figures
 }
 
+/// A sentence on the rate up to which the mean latency stays within twice the lowest load's.
 fn limit(sweep: &Sweep) -> Option<String> {
     let closed = sweep.closed_loop_per_s?;
     let first = sweep.points.first()?.mean_ns;
@@ -221,6 +227,7 @@ fn limit(sweep: &Sweep) -> Option<String> {
     ))
 }
 
+/// The picture of latency against load.
 fn curve(sweep: &Sweep) -> Picture {
     let mut table =
         Table::new(["offered_per_s", "achieved_per_s", "mean_us", "p50_us", "p95_us", "p99_us"]);

@@ -36,6 +36,7 @@ pub(super) fn section(value: Value, _context: &Context) -> Result<Section, serde
     Ok(section)
 }
 
+/// The name of a figure in a sentence.
 const fn words(figure: DiskFigure) -> &'static str {
     match figure {
         DiskFigure::Iops => "requests per second",
@@ -47,6 +48,7 @@ const fn words(figure: DiskFigure) -> &'static str {
     }
 }
 
+/// A sentence that compares a disk with the first; `None` without a ratio.
 fn sentence(disk: &ComparedDisk) -> Option<String> {
     let of = |figure| {
         let one = disk.figure(figure)?;
@@ -78,6 +80,7 @@ fn sentence(disk: &ComparedDisk) -> Option<String> {
     ))
 }
 
+/// Warnings of an early end, failures, disturbed runs and requests that were not made.
 fn warnings(record: &DiskComparison) -> Vec<String> {
     let mut warnings = Vec::new();
     if record.interrupted {
@@ -98,6 +101,7 @@ fn warnings(record: &DiskComparison) -> Vec<String> {
     warnings
 }
 
+/// A figure of a disk, with its interval.
 fn figure(disk: &ComparedDisk, of: &ComparedFigure) -> Figure {
     let unit = match of.figure {
         DiskFigure::Iops => "/s",
@@ -113,6 +117,7 @@ fn figure(disk: &ComparedDisk, of: &ComparedFigure) -> Figure {
     }
 }
 
+/// A row for each figure of each disk.
 fn table(record: &DiskComparison) -> Table {
     let mut table = Table::new([
         "figure",
@@ -170,7 +175,7 @@ fn rates(record: &DiskComparison) -> Option<Picture> {
     picture("disks", (title, caption), chart, record)
 }
 
-// Every figure beside the first disk's.
+// Ratios of every figure to that of the first disk.
 fn ratios(record: &DiskComparison) -> Option<Picture> {
     let bar = |figure: DiskFigure, disk: &ComparedDisk| {
         let ratio = disk.figure(figure)?.ratio.filter(|ratio| ratio.median > 0.0)?;
@@ -201,6 +206,7 @@ fn ratios(record: &DiskComparison) -> Option<Picture> {
     picture("by-first", (title, caption), chart, record)
 }
 
+/// A picture of bars with the table of all figures; `None` without bars.
 fn picture(
     name: &str,
     (title, caption): (&str, &str),

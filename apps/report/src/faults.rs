@@ -8,11 +8,11 @@ use super::section::{Chart, Picture, Section, Table};
 use super::words::{exact, list, time_ns};
 use console::layout::count;
 
-/// Faults that are read; a record may have any number.
+/// The most faults that are read; a record may have any number.
 const FAULTS_MAX: usize = 20_000_000;
-/// Rows of the table of faults: the page has them in full, and stays small enough to be sent.
+/// The most rows of the table of faults, so that the page stays small enough to be sent.
 const ROWS_MAX: usize = 1_000;
-/// Pieces of time that are told apart, and of memory.
+/// How many pieces time and memory are divided into.
 const COLUMNS: usize = 240;
 const RANGES: usize = 48;
 
@@ -20,7 +20,7 @@ const TITLE: &str = "Every fault of a run";
 const KIND: &str = "faults";
 const PAGE_BYTES: f64 = 4096.0;
 
-/// The section of faults from which nothing is to be concluded.
+/// The section of an invalid record of faults.
 pub(super) fn invalid(why: String) -> Section {
     let title = TITLE.to_owned();
     Section { title, kind: KIND, invalid: Some(why), ..Section::default() }
@@ -41,7 +41,7 @@ pub(super) fn section(mut reader: FaultReader) -> Result<Section, RecordError> {
         title: TITLE.to_owned(),
         kind: KIND,
         answer: answer(&faults),
-        // A note has the words joined; that is how it is shown.
+        // The note has the words of the command joined, and is shown as it is.
         command: if command.is_empty() { Vec::new() } else { vec![command] },
         ..Section::default()
     };
@@ -59,13 +59,14 @@ pub(super) fn section(mut reader: FaultReader) -> Result<Section, RecordError> {
     Ok(section)
 }
 
-/// The time of the record, in as many pieces as are told apart.
+/// The time of the record, divided into `COLUMNS` pieces.
 struct Time {
     from: u64,
     to: u64,
 }
 
 impl Time {
+    /// The piece of time in which a fault was.
     fn column(&self, fault: &Fault) -> usize {
         let share = (fault.time_ns - self.from) as f64 / (self.to - self.from) as f64;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a column")]
@@ -73,6 +74,7 @@ impl Time {
         column.min(COLUMNS - 1)
     }
 
+    /// The length of a piece, ns.
     fn piece_ns(&self) -> f64 {
         (self.to - self.from) as f64 / COLUMNS as f64
     }
@@ -83,10 +85,12 @@ impl Time {
     }
 }
 
+/// Whether a fault is a fetch whose time was measured.
 fn is_timed(fault: &&Fault) -> bool {
     fault.kind == FaultKind::Fetch && fault.measured_ns > 0
 }
 
+/// Sentences on the number, kinds and times of faults.
 fn answer(faults: &[Fault]) -> Vec<String> {
     let is_fault = |kind: &FaultKind| *kind != FaultKind::WriteBack;
     let kinds = FaultKind::ALL.into_iter().filter(is_fault).filter_map(|kind| {
@@ -119,13 +123,14 @@ fn answer(faults: &[Fault]) -> Vec<String> {
     answer
 }
 
-// Of times in their order.
+// A quantile of sorted times, ns.
 fn quantile(times: &[u32], share: f64) -> f64 {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index")]
     let index = ((times.len() as f64 * share).ceil() as usize).clamp(1, times.len()) - 1;
     f64::from(times[index])
 }
 
+/// The picture of faults per millisecond over time, by kind.
 fn rate(faults: &[Fault], time: &Time) -> Picture {
     let mut counts = vec![[0_u64; FaultKind::ALL.len()]; COLUMNS];
     for fault in faults {
@@ -166,6 +171,7 @@ fn rate(faults: &[Fault], time: &Time) -> Picture {
     }
 }
 
+/// The picture of fetch times over time; `None` without a measured fetch.
 fn latency(faults: &[Fault], time: &Time, all: u64) -> Option<Picture> {
     let timed: Vec<&Fault> = faults.iter().filter(is_timed).collect();
     if timed.is_empty() {
@@ -225,6 +231,7 @@ fn latency(faults: &[Fault], time: &Time, all: u64) -> Option<Picture> {
     })
 }
 
+/// The picture of the distributions of fetch times, of reads and of writes; `None` without any.
 fn cdf(faults: &[Fault]) -> Option<Picture> {
     let mut series = Vec::new();
     for (name, is_write) in [("reads", false), ("writes", true)] {

@@ -83,7 +83,7 @@ Exit status: 0 written; 1 a picture could not be drawn; 2 bad usage, or no recor
 /// The bound that a user gives as a share: `5%` is a ratio of 1.05.
 ///
 /// # Errors
-/// When it is no share above 0.
+/// If `text` is no share above 0.
 pub(super) fn bound(text: &str) -> Result<f64, ReportError> {
     let share: Option<f64> = text.strip_suffix('%').and_then(|share| share.trim().parse().ok());
     let share = share.filter(|share| share.is_finite() && *share > 0.0);

@@ -10,12 +10,12 @@ use super::section::{Chart, Picture, Section, Table};
 use super::words::{exact, time_ns};
 use console::layout::count;
 
-/// Rows of the table of flows.
+/// The most rows of the table of flows.
 const ROWS_MAX: usize = 200_000;
-/// Groups of sizes, each of as many flows as the others.
+/// The number of groups of flows of like size, each with as many flows.
 const GROUPS: usize = 20;
 
-/// What is needed of a flow.
+/// The columns of a flow that are read.
 #[derive(Debug, Clone, Copy)]
 struct Flow {
     bytes: f64,
@@ -64,6 +64,7 @@ pub(super) fn section(file: File) -> Result<Section, RecordError> {
     Ok(section)
 }
 
+/// A sentence with the number of flows and their completion times.
 fn answer(flows: &[Flow]) -> String {
     if flows.is_empty() {
         return "The record has no flows.".to_owned();
@@ -79,12 +80,14 @@ fn answer(flows: &[Flow]) -> String {
     )
 }
 
+/// A quantile of a sorted list that is not empty.
 fn quantile<T: Copy>(sorted: &[T], share: f64) -> T {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index")]
     let index = ((sorted.len() as f64 * share).ceil() as usize).clamp(1, sorted.len()) - 1;
     sorted[index]
 }
 
+/// The picture of the distribution of completion times.
 fn completion(flows: &[Flow]) -> Picture {
     let mut times: Vec<u64> = flows.iter().map(|flow| flow.completion_ps / 1000).collect();
     times.sort_unstable();
@@ -97,6 +100,7 @@ fn completion(flows: &[Flow]) -> Picture {
     picture
 }
 
+/// The picture of slowdown by flow size, with `table` behind it.
 fn by_size(flows: &mut [Flow], table: Table) -> Picture {
     flows.sort_by(|one, other| one.bytes.total_cmp(&other.bytes));
     let groups = flows.chunks(flows.len().div_ceil(GROUPS));

@@ -5,7 +5,7 @@ use results::report;
 use super::Report;
 use super::section::{Better, Figure, Picture, Section, Table};
 
-/// The whole text.
+/// The report as JSON.
 pub(super) fn text(report: &Report) -> String {
     let sections = report.sections.iter().map(|(name, one)| section(name, one));
     results::write(&report::Report {
@@ -16,6 +16,7 @@ pub(super) fn text(report: &Report) -> String {
     })
 }
 
+/// A section as the record has it.
 fn section(name: &str, section: &Section) -> report::Section {
     let facts = section.facts.iter();
     let fact = |(name, value): &(String, String)| report::Fact {
@@ -39,6 +40,7 @@ fn section(name: &str, section: &Section) -> report::Section {
     }
 }
 
+/// A figure as the record has it.
 fn figure(figure: &Figure) -> report::Figure {
     report::Figure {
         name: figure.name.clone(),
@@ -53,6 +55,7 @@ fn figure(figure: &Figure) -> report::Figure {
     }
 }
 
+/// A picture as the record has it: its texts and table.
 fn picture(picture: &Picture) -> report::Picture {
     report::Picture {
         name: picture.name.clone(),
@@ -62,6 +65,7 @@ fn picture(picture: &Picture) -> report::Picture {
     }
 }
 
+/// A table as the record has it.
 fn table(table: &Table) -> report::Table {
     report::Table {
         columns: table.columns.clone(),

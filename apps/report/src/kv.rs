@@ -9,7 +9,7 @@ use super::section::{Chart, Figure, Picture, Section, Table};
 use super::words::{exact, percent, time_ns};
 use console::layout::count;
 
-/// Percentiles that every latency has, as places on an axis of nines.
+/// The percentiles of every latency, in their order on the axis.
 pub(super) const PERCENTILES: [&str; 6] = ["p50", "p90", "p95", "p99", "p99.9", "max"];
 
 /// Reads `afar.load/1`.
@@ -57,6 +57,7 @@ pub(super) fn section(value: Value, _: &Context) -> Result<Section, serde_json::
     })
 }
 
+/// Sentences on throughput and latencies.
 fn answer(params: &LoadParams, results: &LoadResults) -> Vec<String> {
     let loops = params.rate_per_s.map_or_else(
         || format!("in a closed loop of {} connections", params.connection_count),
@@ -91,6 +92,7 @@ fn answer(params: &LoadParams, results: &LoadResults) -> Vec<String> {
     answer
 }
 
+/// A sentence on the highest rate that a search found; `None` if it found none.
 fn searched(search: &LoadSearch) -> Option<String> {
     let (rate, [least, most]) = search.found_per_s.zip(search.interval_per_s)?;
     Some(format!(
@@ -105,6 +107,7 @@ fn searched(search: &LoadSearch) -> Option<String> {
     ))
 }
 
+/// Warnings of trouble, lost requests, wrong values and an early end.
 fn warnings(results: &LoadResults) -> Vec<String> {
     let mut warnings: Vec<String> = results.first_trouble.iter().cloned().collect();
     if results.lost_count > 0 {
@@ -123,12 +126,13 @@ fn warnings(results: &LoadResults) -> Vec<String> {
     warnings
 }
 
+/// A rate as a whole number.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive rate")]
 pub(super) fn count_of(rate: f64) -> String {
     count(rate.round() as u64)
 }
 
-/// Requests per second, with an interval from those of whole seconds.
+/// Requests per second; the interval is from the counts of at least 3 whole seconds.
 pub(super) fn throughput(per_s: f64, by_second: &[u64]) -> Figure {
     let figure = Figure::new("requests per second", "/s", per_s).higher();
     let whole = &by_second[..by_second.len().saturating_sub(1)];
@@ -139,12 +143,12 @@ pub(super) fn throughput(per_s: f64, by_second: &[u64]) -> Figure {
     let number = values.len() as f64;
     let mean = values.iter().sum::<f64>() / number;
     let variance = values.iter().map(|one| (one - mean).powi(2)).sum::<f64>() / (number - 1.0);
-    // Of the mean of seconds, as if those were independent.
+    // The interval of the mean, as if seconds were independent.
     let half = 1.96 * (variance / number).sqrt();
     figure.within((per_s - half, per_s + half))
 }
 
-/// Latencies at the percentiles that a summary has.
+/// The picture of latencies by percentile, with its table.
 pub(super) fn percentiles(latencies: &[(&str, LatencySummary)], caption: &str) -> Picture {
     let values = |one: &LatencySummary| {
         [one.p50_ns, one.p90_ns, one.p95_ns, one.p99_ns, one.p999_ns, one.max_ns]
@@ -184,7 +188,7 @@ pub(super) fn percentiles(latencies: &[(&str, LatencySummary)], caption: &str) -
     }
 }
 
-/// Requests answered in each second.
+/// The picture of requests answered in each second; `None` for fewer than 2 seconds.
 pub(super) fn by_second(counts: &[u64]) -> Option<Picture> {
     let mut table = Table::new(["second", "requests"]);
     for (second, number) in counts.iter().enumerate() {

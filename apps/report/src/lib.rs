@@ -1,13 +1,13 @@
 //! `afar report`: what records say, as a page that works offline, pictures, JSON or text; and
-//! `afar watch`: the same of what goes on, as a live page.
+//! `afar watch`: the same for what is running, as a live page.
 //!
 //! ```text
 //! record ─► source (its schema) ─► one module for each kind ─► Section: answer, pictures, tables
 //!              watch: looks ──►        compare ◄── two ──┘        └─► page │ SVG │ PNG │ JSON
 //! ```
 //!
-//! A section is computed from the record alone. Nothing here runs anything, and the page asks
-//! nothing of any host.
+//! A section is computed from the record alone. Nothing here runs anything, and the page sends no
+//! request to any host.
 //!
 //! The page is one file, under a content security policy that bars every request. Charts are drawn
 //! by crate `chart` and about a hundred lines of script rather than by a library of a megabyte,
@@ -101,6 +101,7 @@ pub fn report(flags: &ReportFlags, of_sweep: OfSweep<'_>) -> Result<ExitCode, Fa
     Ok(ExitCode::SUCCESS)
 }
 
+/// Reads the records into sections, with a comparison of them if `--compare` is set.
 fn read(flags: &ReportFlags, bound: f64, of_sweep: OfSweep<'_>) -> Result<Report, ReportError> {
     if flags.compare && !(2..=compare::LETTERS.len()).contains(&flags.records.len()) {
         return Err(ReportError::Count(flags.records.len()));
@@ -136,7 +137,7 @@ fn read(flags: &ReportFlags, bound: f64, of_sweep: OfSweep<'_>) -> Result<Report
     Ok(Report { title, command, sections })
 }
 
-/// A file for each picture; those of several records have the record's number first.
+/// Writes a file for each picture; with several records its name begins with the record's number.
 fn pictures(
     report: &Report,
     directory: &Path,
@@ -157,7 +158,7 @@ fn pictures(
     Ok(())
 }
 
-/// The answers alone.
+/// The readable text: answers, notes and tables of all sections.
 fn text(report: &Report) -> String {
     let mut out = String::new();
     for (name, section) in &report.sections {

@@ -78,7 +78,7 @@ pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_
     Ok(section)
 }
 
-/// How much slower, or why nobody may say so.
+/// How much slower a round is than without delay, or why that is unknown.
 fn beside_none(round: &LoopRound) -> String {
     let text = round.slowdown.text(3);
     match round.verdict.unwrap_or_else(|| round.slowdown.verdict(1.0)) {

@@ -3,15 +3,16 @@
 use super::contents::Report;
 use super::section::{Section, Table};
 
-/// Tables above so many rows are cut: a comment may have 65,536 characters.
+/// The most rows of a table: a comment on GitHub may have 65,536 characters.
 const ROWS_MAX: usize = 50;
 
-/// The whole text.
+/// The report as Markdown.
 pub(super) fn text(report: &Report) -> String {
     let sections = report.sections.iter().map(|(name, one)| section(name, one));
     sections.collect::<Vec<_>>().join("\n")
 }
 
+/// A section as Markdown.
 fn section(name: &str, section: &Section) -> String {
     let mut out = format!("### {}\n\n", plain(&section.title));
     for (index, sentence) in section.answer.iter().enumerate() {
@@ -30,6 +31,7 @@ fn section(name: &str, section: &Section) -> String {
     out + &format!("<sub>{}, a record of afar {}</sub>\n", plain(name), env!("CARGO_PKG_VERSION"))
 }
 
+/// A table as Markdown, with at most `ROWS_MAX` rows.
 fn table(table: &Table) -> String {
     let row = |cells: &[String]| {
         let cells: Vec<String> = cells.iter().map(|cell| plain(cell)).collect();
@@ -47,14 +49,14 @@ fn table(table: &Table) -> String {
     out
 }
 
-/// Text that means nothing else in Markdown: records name files and programs of others.
+/// Escapes a text for Markdown: records name files and programs of others.
 fn plain(text: &str) -> String {
     let mut out = String::new();
     for letter in text.chars() {
         match letter {
             '\n' | '\r' => out.push(' '),
             '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '#' | '~' | '@' | '&' | '!' => {
-                // A mention or an image of a stranger's choice would be one without it.
+                // Unescaped, a stranger's text could become a mention or an image.
                 out.extend(['\\', letter]);
             }
             _ => out.push(letter),

@@ -1,7 +1,7 @@
 //! What a program needs, in words, from the slowdowns that a sweep has measured.
 //!
-//! Slowdown is taken to grow with the round trip and to fall with bandwidth: what is good enough
-//! while a faster network is not does not count. Good enough is what is so with its whole interval.
+//! Slowdown is taken to grow with the round trip and to fall with bandwidth: a network counts as
+//! good enough only if all faster ones are, too, and only with its whole interval.
 
 use results::{Estimate, Finding, Verdict};
 
@@ -11,20 +11,20 @@ use super::section::Table;
 use super::setting::{self, rest};
 use super::words::{bits_per_s, list, percent, slower, time_ns};
 
-/// An answer.
+/// The answer of a sweep.
 #[derive(Debug)]
 pub(super) struct Told {
     pub(super) sentences: Vec<String>,
-    /// By how much slower the program may be.
+    /// The longest round trips, by how much slower the program may be.
     pub(super) allowed: Option<Table>,
-    /// By network.
+    /// Which networks are fast enough.
     pub(super) verdicts: Option<Table>,
 }
 
 /// What was tried at one local memory, from the shortest round trip on.
 struct Local<'a> {
     name: String,
-    // In the head of a table.
+    // The name in the head of a table.
     short: String,
     tries: Vec<Try<'a>>,
 }
@@ -35,7 +35,7 @@ struct Try<'a> {
     rtt_ns: f64,
     rate: f64,
     slowdown: Estimate,
-    /// What the slowdown comes to beside the bound.
+    /// The verdict on the slowdown, against the bound.
     verdict: Verdict,
 }
 
@@ -48,6 +48,7 @@ impl Local<'_> {
 }
 
 impl Try<'_> {
+    /// The network of the try, in words.
     fn network(&self) -> String {
         let words = ["rtt", "bandwidth"].into_iter().filter_map(|axis| {
             let value = self.found.value(axis);
@@ -56,7 +57,7 @@ impl Try<'_> {
         list(&words.collect::<Vec<_>>())
     }
 
-    // What is asked of a network that is to be no worse.
+    // The round trip and bandwidth of a network that is no worse, in words.
     fn at_most(&self) -> String {
         let (rtt, bandwidth) = (self.found.value("rtt"), self.found.value("bandwidth"));
         let rtt = setting::rtt_ns(rtt).map(|ns| format!("a round trip of at most {}", time_ns(ns)));
@@ -67,12 +68,14 @@ impl Try<'_> {
         }
     }
 
+    /// The slowdown of the try, in words.
     fn measured(&self) -> String {
         format!("{} ({})", slower(self.slowdown.median), self.slowdown.text(3))
     }
 }
 
-/// Says it. `bound` is the slowdown that is good enough.
+/// The answer from cells with far memory, and from `zeros`, with all memory local. `bound` is the
+/// slowdown that is good enough.
 pub(super) fn told(program: &str, far: &[&Finding], zeros: &[&Finding], bound: f64) -> Told {
     let zero = zeros.iter().filter_map(|cell| cell.slowdown).next();
     let mut sentences = Vec::new();
@@ -106,7 +109,7 @@ pub(super) fn told(program: &str, far: &[&Finding], zeros: &[&Finding], bound: f
     Told { sentences, allowed: allowed::table(&tried, bound), verdicts }
 }
 
-// By engine, policy and so on.
+// The cells by their other settings: engine, policy and so on.
 fn groups<'a>(far: &[&'a Finding]) -> Vec<(String, Vec<&'a Finding>)> {
     let mut groups: Vec<(String, Vec<&Finding>)> = Vec::new();
     for cell in far {
@@ -119,7 +122,8 @@ fn groups<'a>(far: &[&'a Finding]) -> Vec<(String, Vec<&'a Finding>)> {
     groups
 }
 
-// From the least local memory on; where shares and sizes are mixed, in the order of the record.
+// The tries at each local memory, from the least on; where shares and sizes are mixed, in the order
+// of the record.
 fn locals<'a>(cells: &[&'a Finding], bound: f64) -> Vec<Local<'a>> {
     let values = setting::axis_of("local", cells.iter().map(|cell| cell.value("local"))).values;
     let mut names: Vec<String> = values.into_iter().map(|(name, _)| name).collect();
@@ -151,12 +155,13 @@ fn locals<'a>(cells: &[&'a Finding], bound: f64) -> Vec<Local<'a>> {
     names.into_iter().map(local).filter(|local| !local.tries.is_empty()).collect()
 }
 
-// With the most bandwidth of each round trip.
+// The try with the most bandwidth of each round trip.
 fn best_by_rtt<'a, 'b>(local: &'b Local<'a>) -> impl Iterator<Item = &'b Try<'a>> {
     let mut last_ns = f64::NEG_INFINITY;
     local.tries.iter().filter(move |one| std::mem::replace(&mut last_ns, one.rtt_ns) < one.rtt_ns)
 }
 
+/// The first sentence: what the program needs.
 fn headline(program: &str, locals: &[Local<'_>], bound: f64) -> String {
     let within = format!("within {} of its speed", percent(bound - 1.0));
     let all = || locals.iter().flat_map(|local| &local.tries);
@@ -192,7 +197,7 @@ fn headline(program: &str, locals: &[Local<'_>], bound: f64) -> String {
     }
 }
 
-// The least local memory with a network that will do, and what is known of less.
+// The sentence on the least local memory with a network that is good enough, and on less memory.
 fn least(program: &str, within: &str, locals: &[Local<'_>], at: usize) -> String {
     let least = &locals[at];
     let good = least.tries.iter().rfind(|one| least.holds(one));
@@ -208,6 +213,7 @@ fn least(program: &str, within: &str, locals: &[Local<'_>], at: usize) -> String
     format!("{program} stays {within} with {}{network}; {less}.", least.name)
 }
 
+/// The sentence where nothing is known to be good enough, with the reason.
 fn undecided(program: &str, within: &str, locals: &[Local<'_>]) -> String {
     let all = || locals.iter().flat_map(|local| &local.tries);
     let is_any = |verdict| all().any(|one| one.verdict == verdict);
@@ -233,7 +239,7 @@ fn undecided(program: &str, within: &str, locals: &[Local<'_>]) -> String {
     )
 }
 
-// Where one local memory's networks stop being good enough.
+// The sentence on where the networks at one local memory stop being good enough.
 fn edge(local: &Local<'_>) -> Option<String> {
     let (good, bad): (Vec<_>, Vec<_>) = local.tries.iter().partition(|one| local.holds(one));
     let last = good.last();
@@ -275,6 +281,7 @@ fn edge(local: &Local<'_>) -> Option<String> {
     })
 }
 
+/// A verdict in words, as they follow the name of a network.
 const fn judged(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Within => "is good enough, but not a faster one",
@@ -286,6 +293,7 @@ const fn judged(verdict: Verdict) -> &'static str {
     }
 }
 
+/// The sentence on the slowdown by afar itself.
 fn overhead(zero: Estimate, bound: f64) -> String {
     let cost = format!(
         "afar by itself, with all memory local and no delay, made the program {} ({})",

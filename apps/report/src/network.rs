@@ -40,7 +40,7 @@ const NETWORKS: [Network; 6] = [
     },
 ];
 
-/// What is said below the table.
+/// The note below the table.
 pub(super) const NOTE: &str = "\
      Round trips of idle networks by the estimates of Gao et al. (OSDI 2016, Table 4), without \
      the page's time on the wire, with a lean driver where the operating system is in the path; \
@@ -57,8 +57,8 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// Of round trips in nanoseconds in their order. Good enough is what no shorter one leaves in
-    /// doubt; what lies beyond the first that is not counts as bad.
+    /// The limits from verdicts on round trips in ns, in ascending order. A round trip is good if
+    /// all shorter ones are, and the first `Beyond` is the shortest bad one.
     pub(super) fn of(tried: impl Iterator<Item = (f64, Verdict)>) -> Self {
         let mut limits = Self { good: None, bad: None };
         let mut is_open = true;
@@ -75,6 +75,7 @@ impl Limits {
         limits
     }
 
+    /// Whether a round trip is fast enough, in words.
     fn judge(self, ns: f64) -> &'static str {
         match self {
             Self { good: Some(good), .. } if ns <= good => "fast enough",
@@ -115,7 +116,8 @@ pub(super) fn marks_told() -> String {
     format!(" Above: idle networks. {}.", names.collect::<Vec<_>>().join("; "))
 }
 
-// In columns, whose middles are at a half; by the logarithm between two, and beside them.
+// The place of a round trip in columns, whose middles are at a half, by the logarithm; `None`
+// beyond the last column.
 fn place(ns: f64, columns_ns: &[f64]) -> Option<f64> {
     let beyond = columns_ns.iter().position(|column| *column > ns).unwrap_or(columns_ns.len());
     let left = beyond.saturating_sub(1).min(columns_ns.len().checked_sub(2)?);
@@ -124,7 +126,7 @@ fn place(ns: f64, columns_ns: &[f64]) -> Option<f64> {
     (at < columns_ns.len() as f64).then(|| at.max(NEAR))
 }
 
-/// Where networks are that are faster than all columns.
+/// The place of networks that are faster than all columns.
 const NEAR: f64 = 0.08;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The report as one HTML file, which asks nothing of any host; and its parts, for a live page.
+//! The report as one HTML file, which sends no requests; and its parts, for a live page.
 //!
 //! Everything that comes from a record passes through `escape` (or `json`, within scripts). Colours
 //! of pictures are attributes, and the style sheet has others for a dark page: a file of a picture
@@ -21,12 +21,12 @@ pub(super) const SCRIPT: &str = include_str!("page.js");
 /// Nothing may be fetched from anywhere; what is in the file may run.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
                       img-src data: blob:";
-/// Rows of a table that are in the page; its CSV has all.
+/// The most rows of a table in the page; its CSV has all.
 const ROWS_MAX: usize = 200;
-/// What an SVG file has and one within a page need not.
+/// The attribute that an SVG file needs, and SVG within a page does not.
 const NAMESPACE: &str = " xmlns=\"http://www.w3.org/2000/svg\"";
 
-/// The whole file.
+/// The HTML file of a report.
 pub(super) fn html(report: &Report) -> String {
     let title = escape(&report.title);
     let mut body = format!(
@@ -66,7 +66,7 @@ pub(super) fn sections(sections: &[(String, Section)]) -> impl Iterator<Item = S
     })
 }
 
-/// The first sentence of each section, where there are several.
+/// The list of sections, each with its first sentence; empty for a single section.
 fn contents(sections: &[(String, Section)]) -> String {
     if sections.len() < 2 {
         return String::new();
@@ -80,6 +80,7 @@ fn contents(sections: &[(String, Section)]) -> String {
     text + "</ul></nav>\n"
 }
 
+/// The markup of one section.
 fn one(index: usize, name: &str, section: &Section, heading: &str) -> String {
     let name = escape(name);
     let mut text = format!("<section id=\"r{index}\">\n{heading}");
@@ -88,7 +89,7 @@ fn one(index: usize, name: &str, section: &Section, heading: &str) -> String {
         _ => (None, section.pictures.as_slice()),
     };
     let _infallible = match section.kind {
-        // Of a moment: there is no record.
+        // A section of a live page has no record.
         "" => writeln!(text, "<p class=\"source\">{name}</p>"),
         kind => {
             let (kind, origin) = (escape(kind), escape(&origin(section)));
@@ -122,11 +123,12 @@ fn origin(section: &Section) -> String {
     text
 }
 
+/// Sentences as the items of a list.
 fn items(sentences: &[String]) -> String {
     sentences.iter().map(|sentence| format!("<li>{}</li>\n", escape(sentence))).collect()
 }
 
-// One sentence, the picture that is the answer if there is one, and the rest.
+// The markup of the answer: the first sentence, the opening picture if there is one, the rest.
 fn answer(index: usize, section: &Section, opening: Option<&Picture>) -> String {
     let mut text = "<div class=\"answer\">\n".to_owned();
     if let Some((first, rest)) = section.answer.split_first() {
@@ -151,6 +153,7 @@ fn answer(index: usize, section: &Section, opening: Option<&Picture>) -> String 
     text + "</div>\n"
 }
 
+/// The markup of a picture, with its table, buttons and hints.
 fn figure(index: usize, picture: &Picture) -> String {
     let drawing = picture.chart.draw();
     let id = escape(&format!("r{index}-{}", picture.name));
@@ -169,7 +172,7 @@ fn figure(index: usize, picture: &Picture) -> String {
     )
 }
 
-/// A drawing within a page. Its title would be shown over whatever is told of its parts.
+/// An SVG file as markup within a page, without its title, which browsers show over the hints.
 fn inline(svg: &str) -> String {
     let svg = svg.replacen(NAMESPACE, "", 1);
     let Some((head, rest)) = svg.split_once("<title>") else { return svg };
@@ -177,6 +180,7 @@ fn inline(svg: &str) -> String {
     format!("{head}{rest}")
 }
 
+/// The buttons that save a picture and its table.
 fn buttons(id: &str, table: &Table) -> String {
     let csv = link(id, table);
     format!(
@@ -185,17 +189,18 @@ fn buttons(id: &str, table: &Table) -> String {
     )
 }
 
+/// The button that saves a table.
 fn csv(id: &str, table: &Table) -> String {
     format!("<div class=\"buttons\">{}</div>\n", link(id, table))
 }
 
-// Works without scripts.
+// A link that has a table's CSV as its data, and works without scripts.
 fn link(id: &str, table: &Table) -> String {
     let data = uri(&table.csv());
     format!("<a download=\"{id}.csv\" href=\"data:text/csv;charset=utf-8,{data}\">CSV</a>")
 }
 
-/// No break between a number and its unit.
+/// A text with no break between a number and its unit.
 fn together(text: &str) -> String {
     let mut parts = text.split(' ').peekable();
     let mut out = String::new();
@@ -209,6 +214,7 @@ fn together(text: &str) -> String {
     out
 }
 
+/// The markup of a table, with at most `ROWS_MAX` rows.
 fn table(table: &Table) -> String {
     let cells = |tag: &str, row: &[String]| -> String {
         row.iter().map(|cell| format!("<{tag}>{}</{tag}>", together(&escape(cell)))).collect()
@@ -226,7 +232,7 @@ fn table(table: &Table) -> String {
     text
 }
 
-/// What is not in the page, or not in the file at all.
+/// A note on rows that the page or the CSV leaves out; `None` if neither does.
 fn cut(table: &Table) -> Option<String> {
     let rows = table.rows.len();
     let shown = (rows > ROWS_MAX).then(|| {
@@ -243,12 +249,12 @@ fn cut(table: &Table) -> Option<String> {
     }
 }
 
-/// The command, what was asked for, and the machine.
+/// The markup of how the record was made: command, facts and machine.
 fn made(section: &Section) -> String {
     let mut text = String::new();
     if !section.command.is_empty() {
         let words = match section.command.as_slice() {
-            // Joined by who wrote it.
+            // The record has the words joined.
             [whole] => whole.clone(),
             words => command(words),
         };
@@ -294,6 +300,7 @@ pub(super) fn host(host: &Host) -> Vec<(String, String)> {
     known.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
+/// The markup of the glossary.
 pub(super) fn glossary() -> String {
     let entries = GLOSSARY
         .iter()
@@ -302,7 +309,7 @@ pub(super) fn glossary() -> String {
     format!("<details open><summary>Words used here</summary>\n<dl>\n{entries}</dl></details>\n")
 }
 
-/// A text as the data of a URI in an attribute (RFC 2397, RFC 3986 §2.1).
+/// A text, percent-encoded, as the data of a URI in an attribute (RFC 2397, RFC 3986 §2.1).
 fn uri(text: &str) -> String {
     let mut data = String::with_capacity(text.len() * 5 / 4);
     for byte in text.bytes() {

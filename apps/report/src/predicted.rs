@@ -16,10 +16,10 @@ use super::sweep;
 use super::words::{command, exact, percent, time_ns};
 use results::validity::ALLOWED;
 
-/// What such a section is called; see [`against`].
+/// The kind of a section on a prediction; see [`against`].
 pub(super) const KIND: &str = "prediction";
 
-// As a sweep would have found it.
+// A predicted slowdown in the form of a sweep's finding.
 fn found(point: &Slowdown, of: Option<&str>, of_bytes: Option<u64>) -> Finding {
     let bandwidth = match point.bandwidth_bps {
         Some(rate) => format!("{}Gbps", exact(rate as f64 / 1e9)),
@@ -30,7 +30,7 @@ fn found(point: &Slowdown, of: Option<&str>, of_bytes: Option<u64>) -> Finding {
     let settings = [("local", point.local.clone()), ("rtt", rtt), ("bandwidth", bandwidth)];
     let settings = settings.map(|(axis, value)| (axis.to_owned(), value));
     let mut settings: BTreeMap<String, String> = settings.into();
-    // As a sweep names it.
+    // A sweep names a fixed whole by its bytes.
     let of = match (of, of_bytes) {
         (Some("fixed"), Some(bytes)) => Some(bytes.to_string()),
         (of, _) => of.map(str::to_owned),
@@ -92,6 +92,7 @@ pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_
     Ok(section)
 }
 
+/// The picture of the miss ratio against local memory, by policy; `None` without points.
 fn curve(all: &[Fetches]) -> Option<Picture> {
     let setting::AxisOf { axis: x, values } =
         setting::axis_of("local", all.iter().map(|one| one.local.as_str()));
@@ -137,7 +138,8 @@ fn curve(all: &[Fetches]) -> Option<Picture> {
     })
 }
 
-/// What is predicted beside what was measured, where two sections speak of the same settings.
+/// The section of predicted against measured slowdowns; `None` unless a prediction and a sweep have
+/// settings in common.
 pub(super) fn against(sections: &[(String, Section)]) -> Option<(String, Section)> {
     let of = |kind: &str| sections.iter().find(|(_, section)| section.kind == kind);
     let ((one, predicted), (other, measured)) = (of(KIND)?, of("sweep")?);
@@ -178,6 +180,7 @@ pub(super) fn against(sections: &[(String, Section)]) -> Option<(String, Section
     Some((format!("{one} and {other}"), section))
 }
 
+/// The picture of measured against predicted slowdowns, with its table.
 fn scatter(pairs: &[(&Figure, &Figure)]) -> Picture {
     let mut table = Table::new([
         "setting",

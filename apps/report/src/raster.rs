@@ -18,7 +18,7 @@ pub(crate) enum RasterError {
 
 /// Where fonts are.
 const PLACES: [&str; 3] = ["/usr/share/fonts", "/usr/local/share/fonts", "/usr/share/texmf/fonts"];
-/// Those that have every letter of a picture, the first that is there is taken.
+/// Fonts that have every letter of a picture, the preferred one first.
 const LIKED: [&str; 5] = [
     "DejaVuSans.ttf",
     "LiberationSans-Regular.ttf",
@@ -26,7 +26,7 @@ const LIKED: [&str; 5] = [
     "FreeSans.ttf",
     "FreeSans.otf",
 ];
-/// Directories within one another.
+/// The most levels of directories below a place.
 const DEPTH_MAX: usize = 6;
 /// Pixels for each unit of a drawing.
 const SCALE: f32 = 2.0;
@@ -35,7 +35,7 @@ const SCALE: f32 = 2.0;
 pub(super) struct Font(Vec<u8>);
 
 impl Font {
-    /// Finds one.
+    /// Finds a font of this machine, by preference one of `LIKED`.
     pub(super) fn find() -> Result<Self, RasterError> {
         let mut found = Vec::new();
         PLACES.iter().for_each(|place| walk(Path::new(place), DEPTH_MAX, &mut found));
@@ -49,12 +49,13 @@ impl Font {
         readable.map(Self).ok_or(RasterError::NoFont)
     }
 
-    /// Draws a picture.
+    /// Draws an SVG file as PNG.
     pub(super) fn png(&self, svg: &str) -> Result<Vec<u8>, RasterError> {
         Ok(png(svg, &self.0, SCALE)?)
     }
 }
 
+/// Adds the font files below a directory to `found`.
 fn walk(directory: &Path, depth: usize, found: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(directory) else { return };
     for path in entries.filter_map(Result::ok).map(|entry| entry.path()) {

@@ -62,6 +62,7 @@ pub(super) fn flat(points: &Value) -> Table {
     table
 }
 
+/// Adds the numbers and texts within `value` to `cells`, each named by its path of keys.
 fn flatten(name: &str, value: &Value, cells: &mut Vec<(String, String)>) {
     let named = |key: &str| if name.is_empty() { key.to_owned() } else { format!("{name}.{key}") };
     match value {

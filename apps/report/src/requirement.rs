@@ -64,6 +64,7 @@ pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_
     Ok(section)
 }
 
+/// The values at which axes other than `but` were held, in words.
 fn held(record: &Requirements, but: &str) -> String {
     let others = ["local", "rtt", "bandwidth", "engine"].into_iter().filter(|axis| *axis != but);
     let words = others.filter_map(|axis| {
@@ -73,6 +74,7 @@ fn held(record: &Requirements, but: &str) -> String {
     list(&words.collect::<Vec<_>>())
 }
 
+/// The first sentence: what the program needs on each confirmed axis.
 fn headline(program: &str, record: &Requirements) -> String {
     let needs: Vec<String> = record
         .requirements
@@ -116,6 +118,7 @@ fn headline(program: &str, record: &Requirements) -> String {
     )
 }
 
+/// The sentence on the edge of one axis.
 fn sentence(one: &Requirement, record: &Requirements, bound: f64) -> String {
     let name = setting::name(&one.axis);
     let side = |side: &Side| {
@@ -150,6 +153,7 @@ fn sentence(one: &Requirement, record: &Requirements, bound: f64) -> String {
     format!("{name}, with {}: {text}.", held(record, &one.axis))
 }
 
+/// Which networks are fast enough; `None` if the round trip was not searched.
 fn verdicts(record: &Requirements) -> Option<Table> {
     let found = record.requirements.iter().find(|one| one.axis == "rtt")?;
     let side = |side: &Option<Side>| {
@@ -165,6 +169,7 @@ fn verdicts(record: &Requirements) -> Option<Table> {
     Some(network::table(&[(held(record, "rtt"), limits)]))
 }
 
+/// The picture of the slowdown on both sides of each edge.
 fn picture(record: &Requirements, bound: f64) -> Picture {
     let mut bars = Vec::new();
     let mut table =

@@ -40,7 +40,7 @@ pub(super) fn section(value: Value, _: &Context) -> Result<Section, serde_json::
     Ok(section)
 }
 
-/// What `afar run` ran.
+/// The name of the program that `afar run` ran.
 fn program(command: &[String]) -> String {
     let words: Vec<String> =
         command.iter().skip_while(|word| *word != "--").skip(1).cloned().collect();
@@ -51,6 +51,7 @@ fn program(command: &[String]) -> String {
     }
 }
 
+/// Sentences on the run's time, local memory and fetches.
 fn answer(program: &str, run: &Run, results: &Figures) -> Vec<String> {
     let params = &run.params;
     let elapsed = Duration::from_ns(results.elapsed_ns);
@@ -95,6 +96,7 @@ fn answer(program: &str, run: &Run, results: &Figures) -> Vec<String> {
     answer
 }
 
+/// The delays and bandwidth of the run's network, in words.
 fn link(run: &Run) -> String {
     let params = &run.params;
     let mut text = match &params.profile {
@@ -107,6 +109,7 @@ fn link(run: &Run) -> String {
     text
 }
 
+/// The settings of the run, as facts.
 fn settings(run: &Run) -> Vec<(String, String)> {
     let params = &run.params;
     let mut facts = vec![
@@ -125,6 +128,7 @@ fn settings(run: &Run) -> Vec<(String, String)> {
     facts
 }
 
+/// What the run's link and mechanism did, as facts.
 fn facts(figures: &Figures) -> [(String, String); 5] {
     let is_bound = figures.links.iter().all(|link| link.conserves);
     let bound =
@@ -139,6 +143,7 @@ fn facts(figures: &Figures) -> [(String, String); 5] {
     ]
 }
 
+/// The time, fetches and bytes of the run, as figures.
 fn figures(results: &Figures) -> Vec<Figure> {
     let latency = &results.fault_latency.total;
     let us = |ns: u64| ns as f64 / 1e3;
@@ -157,7 +162,7 @@ fn figures(results: &Figures) -> Vec<Figure> {
     figures
 }
 
-/// A distribution of times, from pairs of nanoseconds and count in their order.
+/// The cumulative distribution of times in µs, from pairs of ns and count in ascending order.
 pub(super) fn distribution(name: &str, bins: &[(u64, u64)]) -> Series {
     let all: u64 = bins.iter().map(|bin| bin.1).sum();
     let mut below = 0;
@@ -195,12 +200,14 @@ pub(super) fn distributions(title: &str, caption: &str, series: Vec<Series>) -> 
     }
 }
 
+/// The picture of the distribution of fetch times; `None` without fetches.
 fn cdf(bins: &[(u64, u64)]) -> Option<Picture> {
     let caption = "The share of fetches that took no longer, from the fault to the page.";
     let series = distribution("fetches", bins);
     (!bins.is_empty()).then(|| distributions("Time of a fetch", caption, vec![series]))
 }
 
+/// The picture of the parts of a fetch's time; `None` without fetches.
 fn parts(results: &Figures) -> Option<Picture> {
     let latency = &results.fault_latency;
     let parts: [(&str, &LatencySummary); 3] = [

@@ -5,34 +5,34 @@ use chart::{Bars, Drawing, Heat, Plot};
 use console::layout;
 use measure::Host;
 
-/// Everything that is said of one record.
+/// What the report says of one record.
 #[derive(Debug, Default)]
 pub(super) struct Section {
-    /// What it is about.
+    /// What the record is about.
     pub(super) title: String,
     /// The kind of record, in a word or two.
     pub(super) kind: &'static str,
-    /// The command that made it, if the record says so.
+    /// The command that made the record; empty if unknown.
     pub(super) command: Vec<String>,
     pub(super) host: Option<Host>,
-    /// When the record was begun, in nanoseconds since 1970, if it says so.
+    /// When the record was begun, in nanoseconds since 1970; `None` if unknown.
     pub(super) began_unix_ns: Option<u64>,
-    /// Why nothing is concluded from the record: it has no answer then.
+    /// Why the record is invalid, and has no answer; `None` if it is valid.
     pub(super) invalid: Option<String>,
     /// Sentences, the most important one first.
     pub(super) answer: Vec<String>,
-    /// What of something is enough, by how good it is to be, and how to read that.
+    /// How much of something is enough for each bound, with a note on how to read the table.
     pub(super) enough: Option<(Table, &'static str)>,
-    /// What the answer is for each network, or whatever else it depends on.
+    /// The answer for each network, or for each value of what else it depends on.
     pub(super) verdicts: Option<Table>,
     /// What must be known before the figures are believed.
     pub(super) warnings: Vec<String>,
-    /// What was asked for, by name.
+    /// Settings and other facts, by name.
     pub(super) facts: Vec<(String, String)>,
     pub(super) pictures: Vec<Picture>,
     /// Whether the first picture is the answer, and stands beside its first sentence.
     pub(super) opens: bool,
-    /// What another record of the kind can be compared by.
+    /// Figures by which records of the same kind are compared.
     pub(super) figures: Vec<Figure>,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Section {
 pub(super) struct Picture {
     /// The stem of its files, in letters, digits and dashes.
     pub(super) name: String,
-    /// Under which conditions, not what to think of it.
+    /// What is shown under which conditions, without a judgement.
     pub(super) title: String,
     /// How to read it.
     pub(super) caption: String,
@@ -49,7 +49,7 @@ pub(super) struct Picture {
     pub(super) table: Table,
 }
 
-/// What is drawn.
+/// A chart of any kind.
 #[derive(Debug, Clone)]
 pub(super) enum Chart {
     Plot(Plot),
@@ -57,12 +57,12 @@ pub(super) enum Chart {
     Bars(Bars),
 }
 
-/// Rows under names.
+/// A table: rows under named columns.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Table {
     pub(super) columns: Vec<String>,
     pub(super) rows: Vec<Vec<String>>,
-    /// How many rows there are, where not all of them are here.
+    /// How many rows the record has, if the table has only the first; else `None`.
     pub(super) cut_from: Option<u64>,
 }
 
@@ -72,12 +72,12 @@ pub(super) struct Figure {
     pub(super) name: String,
     pub(super) unit: &'static str,
     pub(super) value: f64,
-    /// Where it may lie, if that is known.
+    /// The interval of the value; `None` if unknown.
     pub(super) interval: Option<(f64, f64)>,
     pub(super) better: Better,
 }
 
-/// Which of two is better.
+/// Which of two values of a figure is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Better {
     Lower,
@@ -85,8 +85,8 @@ pub(super) enum Better {
 }
 
 impl Section {
-    /// An invalid record has a reason in place of an answer, and nothing that one could take for
-    /// one; whoever made the section cannot forget it.
+    /// Replaces the answer of an invalid record by the reason, and removes all tables, pictures and
+    /// figures. A valid section is unchanged.
     pub(super) fn silenced(self) -> Self {
         let Some(why) = &self.invalid else { return self };
         let answer = vec![format!("{why}."), "Nothing is concluded from this record.".to_owned()];
@@ -102,7 +102,7 @@ impl Section {
 }
 
 impl Chart {
-    /// Draws it.
+    /// Draws the chart.
     pub(super) fn draw(&self) -> Drawing {
         match self {
             Self::Plot(plot) => plot.draw(),
@@ -117,11 +117,12 @@ impl Table {
         Self { columns: columns.map(str::to_owned).to_vec(), ..Self::default() }
     }
 
+    /// Adds a row.
     pub(super) fn push<const N: usize>(&mut self, cells: [String; N]) {
         self.rows.push(cells.to_vec());
     }
 
-    /// As RFC 4180 has it, but with line ends of one character.
+    /// The table as CSV (RFC 4180), but with line ends of one character.
     pub(super) fn csv(&self) -> String {
         layout::csv(std::iter::once(&self.columns).chain(&self.rows))
     }
@@ -133,18 +134,20 @@ impl Figure {
         Self { name: name.into(), unit, value, interval: None, better: Better::Lower }
     }
 
+    /// The same figure with an interval.
     pub(super) fn within(mut self, interval: (f64, f64)) -> Self {
         self.interval = Some(interval);
         self
     }
 
+    /// The same figure, of which the higher value is better.
     pub(super) fn higher(mut self) -> Self {
         self.better = Better::Higher;
         self
     }
 }
 
-/// No two pictures of a section have one name, and names are good for files.
+/// Makes the names of a section's pictures unique, and fit for files.
 pub(super) fn tell_apart(pictures: &mut [Picture]) {
     let mut taken: Vec<String> = Vec::new();
     for picture in pictures {

@@ -77,6 +77,7 @@ pub(super) fn section(value: Value, _: &Context) -> Result<Section, serde_json::
     })
 }
 
+/// Warnings of errors, and of refused commands and connections.
 fn warnings(results: &Results) -> Vec<String> {
     let errors: u64 = results.operations.iter().map(|of| of.error_count).sum();
     let mut warnings: Vec<String> = results.first_error.iter().cloned().collect();

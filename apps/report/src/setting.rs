@@ -26,7 +26,7 @@ pub(super) fn name(axis: &str) -> &str {
 pub(super) fn words(axis: &str, value: &str) -> String {
     match axis {
         "local" => format!("{} of its memory local", local_words(value)),
-        // What it comes to is said once, in a sentence.
+        // Its bytes are said once, in a sentence.
         "of" => match value.parse() {
             Ok(of) => format!("shares of {}", ShareOf::told(of, None)),
             Err(_) => format!("shares of {value}"),
@@ -48,18 +48,18 @@ pub(super) fn local_words(value: &str) -> String {
     }
 }
 
-/// A round trip in nanoseconds.
+/// A round trip in nanoseconds; `None` if `value` is no time.
 pub(super) fn rtt_ns(value: &str) -> Option<f64> {
     delay(value).ok().map(Duration::as_ns_f64)
 }
 
-/// A bandwidth in bits per second; none is no limit.
+/// A bandwidth in bits per second; `None` if it has no limit, or `value` is no bandwidth.
 pub(super) fn rate(value: &str) -> Option<f64> {
     let Bandwidth(rate) = value.parse().ok()?;
     rate.map(|rate: BitsPerSec| rate.get() as f64)
 }
 
-/// How much a value of an axis is, in the unit that its axis has.
+/// A value in the unit of its axis; `None` if it is no number.
 fn amount(axis: &str, value: &str) -> Option<f64> {
     match axis {
         "local" => Some(match value.parse().ok()? {
@@ -72,7 +72,7 @@ fn amount(axis: &str, value: &str) -> Option<f64> {
     }
 }
 
-/// The axis of some values. Where one of them is no number, all of them are names.
+/// The axis of `values`, each with its place; an axis of names if one of them is no number.
 pub(super) fn axis_of<'a>(axis: &str, values: impl Iterator<Item = &'a str>) -> AxisOf {
     let mut texts: Vec<String> = Vec::new();
     for value in values.filter(|value| !value.is_empty()) {
@@ -85,7 +85,7 @@ pub(super) fn axis_of<'a>(axis: &str, values: impl Iterator<Item = &'a str>) -> 
     let is_mixed = axis == "local" && shares > 0 && shares < texts.len();
     let amounts: Option<Vec<f64>> = texts.iter().map(|text| amount(axis, text)).collect();
     let Some(amounts) = amounts.filter(|_| !is_mixed) else {
-        // No limit is more than any.
+        // No limit is more than any bandwidth.
         texts.sort_by(|one, other| {
             let of = |text: &str| amount(axis, text).unwrap_or(f64::INFINITY);
             if is_mixed { std::cmp::Ordering::Equal } else { of(one).total_cmp(&of(other)) }
@@ -106,7 +106,7 @@ pub(super) fn axis_of<'a>(axis: &str, values: impl Iterator<Item = &'a str>) -> 
     AxisOf { axis, values }
 }
 
-/// The settings of a cell in words, but for some axes.
+/// The settings of a cell in words, without some axes.
 pub(super) fn rest(cell: &Finding, without: &[&str]) -> String {
     let first = ["local", "of", "rtt", "bandwidth"];
     let others = cell.settings.keys().map(String::as_str).filter(|axis| !first.contains(axis));

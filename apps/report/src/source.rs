@@ -1,4 +1,4 @@
-//! Records from files and directories: which kind each is, and who reads it.
+//! Records from files and directories: the kind of each, and the module that reads it.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -18,7 +18,7 @@ use super::{
 
 /// Longest record that is read; those of afar are a few megabytes at most.
 const BYTES_MAX: u64 = 256 << 20;
-/// What stands for the schema of `afar bench` in what is told.
+/// The name of the schema of `afar bench` in messages.
 const FIO: &str = "fio's JSON of afar bench";
 /// How a Parquet file begins.
 const PARQUET: &[u8] = b"PAR1";
@@ -71,7 +71,7 @@ pub(crate) enum SourceError {
     Sweep { path: PathBuf, what: String },
 }
 
-/// What the directory of a sweep says, or why it cannot be read.
+/// Reads the findings in the directory of a sweep; the error says why that is impossible.
 pub type OfSweep<'a> = &'a dyn Fn(&Path) -> Result<Findings, String>;
 
 type Reader = fn(Value, &Context) -> Result<Section, serde_json::Error>;
@@ -116,7 +116,7 @@ fn instead(found: &str) -> String {
     }
 }
 
-/// A schema without what all of them begin with, and without its version.
+/// A schema without its prefix `afar.` and without its version.
 fn kind(schema: &str) -> &str {
     let whole = schema.strip_prefix("afar.").unwrap_or(schema);
     whole.split('/').next().unwrap_or_default()
@@ -125,7 +125,7 @@ fn kind(schema: &str) -> &str {
 /// Reads a record, or the directory that holds it.
 ///
 /// # Errors
-/// When it cannot be read, or is nothing that a report is made of.
+/// If the file cannot be read, or is no record that a report is made of.
 pub(super) fn read(path: &Path, bound: f64, of_sweep: OfSweep<'_>) -> Result<Section, SourceError> {
     let name =
         path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
@@ -140,13 +140,14 @@ pub(super) fn read(path: &Path, bound: f64, of_sweep: OfSweep<'_>) -> Result<Sec
     of_json(path, &bytes, &context)
 }
 
+/// The bytes of a record; of a Parquet file only the first four.
 fn bytes(path: &Path) -> Result<Vec<u8>, SourceError> {
     let unreadable = |source| SourceError::Unreadable { path: path.to_owned(), source };
     let mut file = File::open(path).map_err(unreadable)?;
     let mut start = Vec::new();
     let length = PARQUET.len() as u64;
     file.by_ref().take(length).read_to_end(&mut start).map_err(unreadable)?;
-    // Those may be larger: they are read piece by piece.
+    // Parquet files may be larger: they are read piece by piece.
     if start == PARQUET {
         return Ok(start);
     }
@@ -157,6 +158,7 @@ fn bytes(path: &Path) -> Result<Vec<u8>, SourceError> {
     }
 }
 
+/// The section of a directory of `afar sweep` or `afar sim --output`.
 fn of_directory(
     path: &Path,
     context: &Context,
@@ -193,6 +195,7 @@ fn of_directory(
     Ok(section)
 }
 
+/// The section of a Parquet file of faults or flows.
 fn of_parquet(path: &Path) -> Result<Section, SourceError> {
     let failed = |source| SourceError::Parquet { path: path.to_owned(), source };
     let open = || {
@@ -209,6 +212,7 @@ fn of_parquet(path: &Path) -> Result<Section, SourceError> {
     }
 }
 
+/// The section of a JSON record, by its schema.
 fn of_json(path: &Path, bytes: &[u8], context: &Context) -> Result<Section, SourceError> {
     let path = path.to_owned();
     let value: Value = match serde_json::from_slice(bytes) {

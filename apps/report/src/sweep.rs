@@ -11,11 +11,11 @@ use super::words::{exact, percent};
 use super::{allowed, need, network};
 use results::validity::ALLOWED;
 
-/// Lines of one picture; the table has all of them.
+/// The most lines of one picture; the table has all of them.
 const SERIES_MAX: usize = 7;
-/// From so many on, one line tells of all cells with disturbed runs.
+/// From this many cells with disturbed runs on, one warning stands for all.
 const DISTURBED_MAX: usize = 4;
-/// Heat maps, one for each combination of what they do not show.
+/// The most heat maps, one for each combination of the settings that are not on their axes.
 const HEATS_MAX: usize = 6;
 
 /// Reads `afar.findings`.
@@ -23,7 +23,7 @@ pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_
     Ok(of(results::read_body(value)?, context))
 }
 
-/// What the findings of a sweep, or of a prediction, come to.
+/// The section of the findings of a sweep, or of a prediction.
 pub(super) fn of(mut findings: Findings, context: &Context) -> Section {
     let wholes = wholes(&findings.cells);
     leave_out_shared(&mut findings.cells);
@@ -91,7 +91,7 @@ pub(super) fn of(mut findings: Findings, context: &Context) -> Section {
     section
 }
 
-/// What is said of a sweep that was stopped at its beginning.
+/// The answer of a sweep that was stopped at its beginning.
 const NONE_YET: &str = "No run with far memory has ended yet; the same afar sweep goes on from \
                         where it was stopped.";
 
@@ -104,7 +104,7 @@ fn wholes(cells: &[Finding]) -> Vec<String> {
     wholes
 }
 
-/// Why nothing is concluded from a sweep of which no valid run with far memory is left.
+/// Why a sweep without any valid run with far memory is invalid; `None` if it has one.
 fn invalid(far: &[&Finding]) -> Option<String> {
     if far.iter().any(|cell| cell.slowdown.is_some()) {
         return None;
@@ -112,7 +112,7 @@ fn invalid(far: &[&Finding]) -> Option<String> {
     far.iter().find_map(|cell| cell.first_invalid.clone())
 }
 
-/// An engine or policy that all have tells nothing apart.
+/// Removes other settings, such as engine and policy, that are the same in all far cells.
 fn leave_out_shared(cells: &mut [Finding]) {
     let axes: Vec<String> = cells.iter().flat_map(|cell| cell.settings.keys().cloned()).collect();
     // Shares of one thing and of another are no pair: what they are of stays in the names.
@@ -127,14 +127,14 @@ fn leave_out_shared(cells: &mut [Finding]) {
     }
 }
 
-/// What shares are of tells no lines apart if it is the same for all; a sentence has it.
+/// The axis `of`, to leave out of names, if all cells have the same value; else `None`.
 fn untold(far: &[&Finding]) -> Option<&'static str> {
     let mut values = far.iter().map(|cell| cell.value("of"));
     let first = values.next()?;
     values.all(|value| value == first).then_some("of")
 }
 
-/// What is run, without its directory and flags.
+/// The program's name, without its directory and flags; named after `file` if unknown.
 pub(super) fn program(words: &[String], file: &str) -> String {
     let base = |word: &String| word.rsplit('/').next().unwrap_or_default().to_owned();
     match words {
@@ -146,10 +146,12 @@ pub(super) fn program(words: &[String], file: &str) -> String {
     }
 }
 
+/// A number of runs in words.
 fn runs(count: u64) -> String {
     format!("{count} {}", if count == 1 { "run" } else { "runs" })
 }
 
+/// Warnings of failed, invalid and disturbed runs, exceeded budgets and outliers.
 fn warnings(cells: &[Finding]) -> Vec<String> {
     let (mut warnings, mut outliers, mut disturbed) = (Vec::new(), Vec::new(), Vec::new());
     for cell in cells {
@@ -192,6 +194,7 @@ fn warnings(cells: &[Finding]) -> Vec<String> {
     warnings
 }
 
+/// A row for each cell: its values on `axes`, slowdown and verdict.
 fn table(cells: &[&Finding], axes: &[&str], bound: f64) -> Table {
     let mut table =
         Table { columns: axes.iter().map(|axis| (*axis).to_owned()).collect(), ..Table::default() };
@@ -226,6 +229,7 @@ fn table(cells: &[&Finding], axes: &[&str], bound: f64) -> Table {
     table
 }
 
+/// The caption of a picture with whiskers.
 fn caption(cells: &[&Finding]) -> String {
     let counts = cells.iter().filter_map(|cell| cell.slowdown).map(|slowdown| slowdown.count);
     if counts.clone().all(|count| count == 0) {
@@ -239,7 +243,7 @@ fn caption(cells: &[&Finding]) -> String {
     )
 }
 
-// Of a picture without whiskers.
+// The caption of a picture without whiskers.
 fn median(cells: &[&Finding]) -> &'static str {
     match cells.iter().filter_map(|cell| cell.slowdown).all(|slowdown| slowdown.count == 0) {
         true => "As predicted.",
@@ -247,6 +251,7 @@ fn median(cells: &[&Finding]) -> &'static str {
     }
 }
 
+/// The picture of slowdown against one axis; `None` if there is no line to draw.
 fn lines(far: &[&Finding], axis: &'static str, bound: f64) -> Option<Picture> {
     let AxisOf { axis: x, values } =
         setting::axis_of(axis, far.iter().map(|cell| cell.value(axis)));
@@ -299,13 +304,14 @@ fn lines(far: &[&Finding], axis: &'static str, bound: f64) -> Option<Picture> {
     })
 }
 
+/// Heat maps of slowdown over two axes, one for each combination of the other settings.
 fn heats(far: &[&Finding], axes: (&'static str, &'static str), bound: f64) -> Vec<Picture> {
     let values = |axis| setting::axis_of(axis, far.iter().map(|cell| cell.value(axis))).values;
     let (columns, mut rows) = (values(axes.0), values(axes.1));
     if columns.len() < 2 || rows.len() < 2 {
         return Vec::new();
     }
-    // The most at the top, as in a plot.
+    // The largest value is at the top, as in a plot.
     rows.reverse();
     let mut groups: Vec<(String, Vec<&Finding>)> = Vec::new();
     for cell in far {
@@ -316,7 +322,7 @@ fn heats(far: &[&Finding], axes: (&'static str, &'static str), bound: f64) -> Ve
             None => groups.push((rest, vec![cell])),
         }
     }
-    // Cells scattered over a search are no map.
+    // A search leaves scattered cells: maps that are at most half full are not drawn.
     groups.retain(|(_, cells)| cells.len() * 2 > columns.len() * rows.len());
     let groups = groups.into_iter().take(HEATS_MAX).enumerate();
     groups.map(|group| heat(group, axes, (&columns, &rows), bound)).collect()
@@ -324,6 +330,7 @@ fn heats(far: &[&Finding], axes: (&'static str, &'static str), bound: f64) -> Ve
 
 type Values = [(String, f64)];
 
+/// One heat map of slowdown over two axes.
 fn heat(
     (index, (rest, cells)): (usize, (String, Vec<&Finding>)),
     axes: (&'static str, &'static str),
@@ -377,7 +384,7 @@ fn heat(
     }
 }
 
-// Where no axis has two values.
+// The picture where no axis has two values: a dot for each cell.
 fn only(far: &[&Finding], bound: f64) -> Picture {
     let names = far.iter().map(|cell| rest(cell, &[]));
     let points = far.iter().enumerate().filter_map(|(at, cell)| {

@@ -51,7 +51,7 @@ pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_
     Ok(section)
 }
 
-/// The program that is run where the command only says on which processor.
+/// The words of the program, without `taskset -c` before them.
 fn started(command: &[String]) -> &[String] {
     match command {
         [first, flag, _, rest @ ..] if first == "taskset" && flag == "-c" => rest,
@@ -59,6 +59,7 @@ fn started(command: &[String]) -> &[String] {
     }
 }
 
+/// A figure with its interval.
 fn figure(name: &str, estimate: &Estimate) -> Figure {
     let figure = Figure::new(name.to_owned(), "x", estimate.median);
     match estimate.ends() {
@@ -67,6 +68,7 @@ fn figure(name: &str, estimate: &Estimate) -> Figure {
     }
 }
 
+/// The agreement of an emulation, in words.
 fn sentence(agreement: Agreement, record: &Validation) -> String {
     let within = percent(record.within);
     match agreement {
@@ -81,6 +83,7 @@ fn sentence(agreement: Agreement, record: &Validation) -> String {
     }
 }
 
+/// The picture of emulated by real time, with the table of all emulations.
 fn ratios(record: &Validation) -> Picture {
     let head = [
         "emulation",

@@ -83,7 +83,7 @@ pub(super) fn time_ns(ns: f64) -> String {
     }
 }
 
-/// A rate of bits.
+/// A rate of bits in Mb/s or Gb/s.
 pub(super) fn bits_per_s(rate: f64) -> String {
     match rate.abs() {
         0.0..1e9 => format!("{} Mb/s", short(rate / 1e6)),

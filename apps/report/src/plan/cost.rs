@@ -51,6 +51,7 @@ pub(crate) fn section(value: Value, _: &Context) -> Result<Section, serde_json::
     })
 }
 
+/// A word with its first letter in upper case.
 fn capital(word: &str) -> String {
     let mut letters = word.chars();
     letters.next().map_or_else(String::new, |first| {
@@ -58,6 +59,7 @@ fn capital(word: &str) -> String {
     })
 }
 
+/// A sentence on the growth from which pools pay; `None` unless both limits are known.
 fn wedge(wedge: &Wedge) -> Option<String> {
     let say = |ratio: f64| short(if ratio < 1.0 { 1.0 / ratio } else { ratio });
     let low = wedge.storage_per_compute_low.filter(|low| *low > 0.0);
@@ -70,6 +72,7 @@ fn wedge(wedge: &Wedge) -> Option<String> {
     ))
 }
 
+/// A sentence on the values of a key at which the verdict changes; `None` if none are known.
 fn turn(one: &Sensitivity) -> Option<String> {
     let Sensitivity { key, value, .. } = one;
     let value = exact(*value);
@@ -141,6 +144,7 @@ fn costs(bill: &Bill) -> Picture {
     }
 }
 
+/// How much of what is bought is used, as bars.
 fn usage(bill: &Bill) -> Picture {
     let mut table = Table::new(["dimension", "in servers", "in pools"]);
     let mut bars = Vec::new();
@@ -171,6 +175,7 @@ fn usage(bill: &Bill) -> Picture {
     }
 }
 
+/// How much the saving depends on each key, as bars.
 fn sensitivity(bill: &Bill) -> Picture {
     let mut table = Table::new([
         "key",
@@ -293,5 +298,5 @@ pub(crate) fn map(value: Value, _: &Context) -> Result<Section, serde_json::Erro
     })
 }
 
-/// Factors that are drawn; the table has all of them.
+/// The largest factor that is drawn; the table has all of them.
 const MAP_MAX: u32 = 40;

@@ -8,6 +8,7 @@ use crate::context::Context;
 use crate::section::{Chart, Figure, Picture, Section, Table};
 use crate::words::{bits_per_s, exact, list, time_ns};
 
+/// The name of a path: its design, scope and rate.
 fn name(path: &Path) -> String {
     format!("{}, {}, {}", path.design, path.scope, bits_per_s(path.rate_bps as f64))
 }
@@ -67,6 +68,7 @@ pub(crate) fn section(value: Value, _: &Context) -> Result<Section, serde_json::
     })
 }
 
+/// A row for each path, with the parts of its round trip.
 fn table(paths: &[Path]) -> Table {
     let mut table = Table::new([
         "design",

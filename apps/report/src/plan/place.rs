@@ -53,11 +53,13 @@ pub(crate) fn section(value: Value, _: &Context) -> Result<Section, serde_json::
     })
 }
 
+/// How full servers are in one dimension, as a mean share of `limit`.
 fn fill(servers: &[Server], limit: f64, name: &str) -> f64 {
     let used: f64 = servers.iter().filter_map(|server| server.used.get(name)).sum();
     used / (limit * servers.len().max(1) as f64)
 }
 
+/// The picture of how full each server is; `None` without servers or dimensions.
 fn map(name: &str, title: &str, (record, servers): (&Placement, &[Server])) -> Option<Picture> {
     let dimensions: Vec<&String> = record.server_limits.keys().collect();
     let mut table = Table::new(["server", "rack", "tenants"]);
@@ -114,7 +116,7 @@ fn map(name: &str, title: &str, (record, servers): (&Placement, &[Server])) -> O
     })
 }
 
-/// Which tenant is where; only where there are few.
+/// The picture of which tenant is on which server; `None` if there are too many to draw.
 fn tenants(record: &Placement) -> Option<Picture> {
     let servers: Vec<u64> = record.servers.iter().map(|server| server.server).collect();
     let mut table = Table::new(["tenant", "replica", "server"]);

@@ -46,6 +46,7 @@ pub(crate) fn section(value: Value, _: &Context) -> Result<Section, serde_json::
     Ok(section)
 }
 
+/// The first sentence: whether a pool pays.
 fn verdict(record: &PoolSizing) -> String {
     let cost = |side: &Bought| format!("{} {}", exact(side.cost.round()), record.currency);
     match (&record.with, record.disaggregate) {
@@ -70,11 +71,12 @@ fn verdict(record: &PoolSizing) -> String {
     }
 }
 
-/// What is in pools, in bytes.
+/// The memory in pools, bytes.
 fn pooled(side: &Bought) -> f64 {
     side.pool_bytes.iter().map(|bytes| *bytes as f64).sum()
 }
 
+/// The memory to be bought without and with a pool, as bars.
 fn memory(record: &PoolSizing, sides: &[(&str, &Bought)]) -> Picture {
     let mut table = Table::new([
         "",
@@ -124,6 +126,7 @@ fn memory(record: &PoolSizing, sides: &[(&str, &Bought)]) -> Picture {
     }
 }
 
+/// The share of memory that lies idle without and with a pool, as bars.
 fn unused(sides: &[(&str, &Bought)]) -> Picture {
     let mut table = Table::new(["", "unused_at_peak", "unused_mean"]);
     let mut bars = Vec::new();

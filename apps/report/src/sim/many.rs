@@ -15,6 +15,7 @@ const SERIES: [&str; 2] = ["transport", "variant"];
 /// Conditions that have a picture by size; the others are in the tables.
 const CONDITIONS_MAX: usize = 8;
 
+/// The settings of a run in words: those of its transport, or else its conditions.
 fn words(run: &SimRun, is_series: bool) -> String {
     let ours = run.settings.iter().filter(|(key, _)| SERIES.contains(&key.as_str()) == is_series);
     let word = |(key, value): (&String, &String)| {
@@ -23,7 +24,7 @@ fn words(run: &SimRun, is_series: bool) -> String {
     ours.map(word).collect::<Vec<_>>().join(", ")
 }
 
-// What a run is called among those under its condition.
+// The name of a run among those under the same conditions.
 fn series(run: &SimRun) -> String {
     let words = words(run, true);
     if words.is_empty() { "runs".to_owned() } else { words }
@@ -75,10 +76,12 @@ pub(crate) fn section(value: Value, _: &Context) -> Result<Section, serde_json::
     Ok(section)
 }
 
+/// Conditions in brackets, to follow a title; empty if there are none.
 fn under(name: &str) -> String {
     if name.is_empty() { String::new() } else { format!(" ({name})") }
 }
 
+/// A sentence with the slowdown of each run under the same conditions.
 fn sentence(name: &str, runs: &[&SimRun]) -> String {
     let mut done: Vec<(&Figures, String)> =
         runs.iter().filter_map(|run| Some((run.figures.as_ref()?, series(run)))).collect();
@@ -93,6 +96,7 @@ fn sentence(name: &str, runs: &[&SimRun]) -> String {
 type Of = fn(&Figures) -> f64;
 type Sure = fn(&Slowdowns) -> Option<(f64, f64)>;
 
+/// Bars of slowdown by transport under the same conditions; `None` without results.
 fn bars(
     (index, name, figure): (usize, &str, &str),
     runs: &[&SimRun],
@@ -132,6 +136,7 @@ fn bars(
     })
 }
 
+/// Lines of p99 slowdown by flow size under the same conditions; `None` without results.
 fn by_size(index: usize, name: &str, runs: &[&SimRun]) -> Option<Picture> {
     let done = || runs.iter().filter_map(|run| Some((run.figures.as_ref()?, series(run))));
     let mut bins: Vec<(u64, String)> = Vec::new();

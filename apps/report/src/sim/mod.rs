@@ -35,6 +35,7 @@ pub(crate) fn section(value: Value, _: &Context) -> Result<Section, serde_json::
     })
 }
 
+/// Sentences on slowdown, and on what the network did.
 fn answer(transport: &str, figures: &Figures) -> Vec<String> {
     let Spread { mean, p99, count: flows, .. } = figures.slowdown;
     let mut answer = vec![format!(
@@ -66,7 +67,7 @@ fn answer(transport: &str, figures: &Figures) -> Vec<String> {
     answer
 }
 
-/// Where the mean lies, or that nobody knows.
+/// A sentence with the interval of the mean, or why there is none.
 fn sureness(steady: &Steady) -> String {
     let runs = count(steady.run_count);
     match steady.slowdown.mean.ends() {
@@ -82,13 +83,13 @@ fn sureness(steady: &Steady) -> String {
     }
 }
 
-/// Where the mean lies; empty if that is not known.
+/// The ends of the interval of the mean; empty without one.
 fn ends(sure: Option<&Slowdowns>) -> [String; 2] {
     let ends = sure.and_then(|sure| sure.mean.ends());
     ends.map_or_else(Default::default, |(low, high)| [low, high].map(exact))
 }
 
-/// What two runs can be compared by.
+/// Figures by which runs are compared.
 fn compared(figures: &Figures) -> Vec<Figure> {
     let Spread { mean, p50, p99, p999, .. } = figures.slowdown;
     let named = [("mean", mean), ("p50", p50), ("p99", p99), ("p99.9", p999)];
@@ -117,12 +118,12 @@ fn within(figure: Figure, sure: &Estimate) -> Figure {
     }
 }
 
-/// Sizes as they stand on an axis.
+/// A range of sizes as a label on an axis.
 pub(super) fn size(bin: &BinFigures) -> String {
     bin.name().replace("up to ", "≤ ").replace("over ", "> ").replace(".0 ", " ")
 }
 
-/// A row for each size and one for all.
+/// Adds a row for each size and one for all, each after the cells in `before`.
 pub(super) fn rows(table: &mut Table, before: &[String], figures: &Figures) {
     let steady = figures.steady.as_ref();
     let sure = |index: usize| steady.and_then(|steady| steady.bins.get(index));
@@ -142,6 +143,7 @@ pub(super) fn rows(table: &mut Table, before: &[String], figures: &Figures) {
 const HEAD: [&str; 8] =
     ["flow size", "flows", "mean", "p50", "p99", "p99.9", "mean_low", "mean_high"];
 
+/// The picture of slowdown by flow size.
 fn by_size(figures: &Figures) -> Picture {
     let mut table = Table::new(HEAD);
     rows(&mut table, &[], figures);

@@ -7,7 +7,7 @@ use results::sim::{Port, Ports, SharePoint, Shares};
 use crate::section::{Chart, Picture, Table};
 use crate::words::{exact, time_ns};
 
-/// Columns of a heat map.
+/// The most columns of a heat map.
 const COLUMNS_MAX: usize = 80;
 
 // Where a column begins, in microseconds.
@@ -15,11 +15,12 @@ fn us(ports: &Ports, column: usize) -> f64 {
     column as f64 * ports.every_ps as f64 / 1e6
 }
 
-/// Queues by port, deeper where more waited: of switches, and of hosts, which hold far more.
+/// Heat maps of queues by port: of switches, and of hosts, whose queues are far deeper.
 pub(super) fn queues(ports: &Ports) -> Vec<Picture> {
     [false, true].into_iter().filter_map(|at_host| queues_of(ports, at_host)).collect()
 }
 
+/// The heat map of queues at switches, or at hosts; `None` if no port of that kind had one.
 fn queues_of(ports: &Ports, at_host: bool) -> Option<Picture> {
     let shown: Vec<&Port> = ports.ports.iter().filter(|port| port.at_host == at_host).collect();
     let most = shown.iter().flat_map(|port| &port.deepest_bytes).copied().max()?.max(1);
@@ -69,7 +70,7 @@ fn queues_of(ports: &Ports, at_host: bool) -> Option<Picture> {
     })
 }
 
-/// Packets dropped in each piece of time; nothing if none ever was.
+/// The picture of packets dropped over time; `None` if none was.
 pub(super) fn drops(ports: &Ports) -> Option<Picture> {
     let mut table = Table::new(["from_us", "dropped_packets"]);
     for (column, number) in ports.dropped_packets.iter().enumerate() {
@@ -94,7 +95,7 @@ pub(super) fn drops(ports: &Ports) -> Option<Picture> {
     })
 }
 
-/// How long flows took, by size.
+/// The picture of completion times by flow size; `None` if the record has none.
 pub(super) fn completion(shares: &[Shares]) -> Option<Picture> {
     let mut table = Table::new(["flow size", "share", "completion_us"]);
     let mut series = Vec::new();

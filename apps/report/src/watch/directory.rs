@@ -16,24 +16,24 @@ use crate::section::{Section, Table, tell_apart};
 use crate::words::exact;
 use crate::{source, sweep};
 
-/// Cells of the table.
+/// The most cells of the table.
 const CELLS_MAX: usize = 200;
-/// Records of a directory; those beyond, by name, are left out.
+/// The most records of a directory, by name; the others are left out.
 const RECORDS_MAX: usize = 16;
 
-/// See the module's description.
+/// A watched directory.
 pub(super) struct Directory {
     path: PathBuf,
     bound: f64,
     sources: Sources,
-    /// What was there when it was last shown.
+    /// The files that were there when the directory was last shown.
     seen: Vec<Seen>,
     state: String,
 }
 
 type Seen = (PathBuf, u64, Option<SystemTime>);
 
-/// The state in a sentence, and what is shown.
+/// The state in a sentence, and the sections to show.
 type Found = (String, Vec<(String, Section)>);
 
 impl Directory {
@@ -45,6 +45,7 @@ impl Directory {
         one.read().map(|_| one)
     }
 
+    /// Reads the sweep, the simulations or the records in the directory.
     fn read(&self) -> Result<Found, String> {
         if !self.path.is_dir() {
             return Err("there is no such directory".to_owned());
@@ -65,6 +66,7 @@ impl Directory {
         }
     }
 
+    /// The state and the sections of a sweep.
     fn sweep(&self, found: SweepState) -> Found {
         let mut sections = vec![(self.name(), cells(&found.progress))];
         let is_far = |cell: &results::Finding| cell.kind == CellKind::Far;
@@ -79,6 +81,7 @@ impl Directory {
         (state(&found.progress), sections)
     }
 
+    /// The state and the sections of the records; an error if there is none.
     fn records(&self) -> Result<Found, String> {
         let never = |_: &Path| Err("a sweep within".to_owned());
         let mut sections = Vec::new();
@@ -124,7 +127,7 @@ impl Watched for Directory {
     }
 }
 
-// A sweep has a file for each run in a directory within: how many, and since when.
+// The directory of a sweep's runs: how many files it has, and when it last changed.
 fn stamp_of_runs(directory: &Path) -> Option<Seen> {
     let runs = directory.join("runs");
     let since = fs::metadata(&runs).ok()?.modified().ok();
@@ -132,7 +135,7 @@ fn stamp_of_runs(directory: &Path) -> Option<Seen> {
     Some((runs, count, since))
 }
 
-// The files that make a difference, in order of their names.
+// The JSON files of a directory, each with its size and time, in order of their names.
 fn stamps(directory: &Path) -> Vec<Seen> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let is_ours =
@@ -149,6 +152,7 @@ fn stamps(directory: &Path) -> Vec<Seen> {
     seen
 }
 
+/// A sentence on how many runs are done.
 fn state(progress: &Progress) -> String {
     let done = count(progress.run_count);
     match progress.runs_of {
@@ -158,7 +162,7 @@ fn state(progress: &Progress) -> String {
     }
 }
 
-/// How far each cell has come.
+/// The section on the progress of each cell.
 fn cells(progress: &Progress) -> Section {
     let mut table = Table::new(["cell", "runs", "state", "last figure"]);
     for cell in progress.cells.iter().take(CELLS_MAX) {
@@ -181,6 +185,7 @@ fn cells(progress: &Progress) -> Section {
     }
 }
 
+/// The state of a cell, in words.
 fn stands(cell: &CellProgress) -> String {
     let stands = match cell.runs_of {
         _ if cell.run_count == 0 => "waits",

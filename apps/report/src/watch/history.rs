@@ -5,9 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Moments that are kept.
+/// The most moments that are stored.
 pub(super) const MOMENTS_MAX: usize = 512;
-/// Values of one moment; those beyond, by size, are left out.
+/// The most values of one moment, the largest; the others are left out.
 pub(super) const VALUES_MAX: usize = 8;
 
 /// Named values over time.
@@ -70,6 +70,7 @@ impl History {
     }
 }
 
+/// One moment for two neighbours, with the means of their values; a single one is unchanged.
 fn merged(pair: &[Moment]) -> Moment {
     let [one, other] = pair else { return pair[0].clone() };
     let span = one.span + other.span;

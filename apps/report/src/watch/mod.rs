@@ -1,4 +1,4 @@
-//! `afar watch`: what goes on, as a live page for a browser on this machine.
+//! `afar watch`: what is running, as a live page for a browser on this machine.
 //!
 //! ```text
 //! directory, runs, target ─► Watched ─► Shown (sections) ─► event ─► server: SSE ─► page
@@ -7,7 +7,7 @@
 //!
 //! Invariants:
 //! - The page is for whoever knows its token, on this machine: the server listens on 127.0.0.1,
-//!   answers to no other name, and the page may ask nobody else.
+//!   answers to no other name, and the page may send requests to no other host.
 //! - Nothing is looked at while nobody watches, and looks take a hundredth of a processor at most.
 //! - What is kept has a bound: a history of [`history::MOMENTS_MAX`] moments, one event, and
 //!   [`server::WATCHERS_MAX`] streams of it.
@@ -71,7 +71,7 @@ pub fn watch(flags: &WatchFlags, sources: Sources) -> Result<ExitCode, Failure> 
     Ok(ExitCode::SUCCESS)
 }
 
-// What the words on the command line name.
+// The directory, run or target that `what` names; all runs if it is `None`.
 fn watched(
     what: Option<&str>,
     bound: f64,
@@ -94,7 +94,7 @@ fn watched(
     Err(WatchError::Nothing(what.to_owned()))
 }
 
-// Looks for as long as the process lives.
+// Looks while somebody watches, and sends what has changed, until the process ends.
 fn look(mut watched: Box<dyn Watched>, watchers: &Watchers, events: &server::Events) {
     sys::priority::be_nice();
     let mut event = page::Event::default();
@@ -109,6 +109,7 @@ fn look(mut watched: Box<dyn Watched>, watchers: &Watchers, events: &server::Eve
     }
 }
 
+/// Waits for Ctrl-C or a hangup.
 fn wait(signals: &Signals) -> Result<(), WatchError> {
     let mut poll = Poll::new()?;
     poll.add(signals, 0)?;

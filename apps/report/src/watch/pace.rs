@@ -1,32 +1,33 @@
-//! How often it is looked: while somebody watches, and for a hundredth of a processor at most.
+//! The pace of looks: only while somebody watches, with a hundredth of a processor at most.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Between two looks.
+/// The shortest pause between two looks.
 pub(super) const PERIOD: Duration = Duration::from_secs(1);
-/// A look is followed by so many times the processor time that it took.
+/// The pause after a look is this many times its processor time.
 const SHARE: u32 = 100;
-/// However long a look took.
+/// The longest pause between two looks.
 const PERIOD_MAX: Duration = Duration::from_secs(60);
 
-/// How long to wait after a look that took so much processor time.
+/// The pause after a look that took `cost` of processor time.
 pub(super) fn pause(cost: Duration) -> Duration {
     (cost * SHARE).clamp(PERIOD, PERIOD_MAX)
 }
 
-/// How many watch.
+/// The number of watchers.
 #[derive(Debug, Default)]
 pub(super) struct Watchers {
     count: Mutex<usize>,
     changed: Condvar,
 }
 
-/// One who watches, until this is dropped.
+/// One watcher, who is counted until this is dropped.
 #[derive(Debug)]
 pub(super) struct Watcher<W: AsRef<Watchers>>(W);
 
 impl Watchers {
+    /// The number of watchers, locked.
     fn count(&self) -> std::sync::MutexGuard<'_, usize> {
         self.count.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -39,7 +40,7 @@ impl Watchers {
 }
 
 impl<W: AsRef<Watchers>> Watcher<W> {
-    /// One more, unless there are `most`.
+    /// Counts one more watcher; `None` if there are `most` already.
     pub(super) fn enter(watchers: W, most: usize) -> Option<Self> {
         {
             let mut count = watchers.as_ref().count();

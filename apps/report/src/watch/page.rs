@@ -23,7 +23,7 @@ pub(super) struct Event {
 }
 
 impl Event {
-    /// Takes over what was seen; whether that makes a difference.
+    /// Takes over what was seen. Returns whether the page changes.
     pub(super) fn update(&mut self, shown: Shown) -> bool {
         let parts: Option<Vec<String>> =
             shown.sections.map(|sections| page::sections(&sections).collect());
@@ -35,14 +35,14 @@ impl Event {
         is_new
     }
 
-    /// As an event of a stream: one line of JSON.
+    /// The event as a stream has it (SSE): one line of JSON.
     pub(super) fn text(&self) -> String {
         let data = serde_json::to_string(self).expect("texts have a JSON form");
         format!("data: {data}\n\n")
     }
 }
 
-/// What the page may do: run its own scripts, and ask where it came from.
+/// The content security policy: the page may run its own scripts, and send requests to its server.
 pub(super) fn policy(nonce: &str) -> String {
     format!(
         "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src \

@@ -12,22 +12,22 @@ const SERIES_MAX: usize = 7;
 /// Points up to which a line has dots, so that the first can be seen.
 const DOTS_MAX: usize = 30;
 
-/// What a picture of a history says of itself.
+/// The texts of a picture of a history.
 pub(super) struct Told {
     /// The stem of its files.
     pub(super) name: &'static str,
     pub(super) title: String,
-    /// What is over the time, with its unit.
+    /// The name of the axis of values, with its unit.
     pub(super) y: &'static str,
     pub(super) caption: &'static str,
-    /// What time it is, with its unit.
+    /// The name of the axis of time, with its unit.
     pub(super) x: &'static str,
-    /// Whether a value of 0 is none, and not drawn.
+    /// Whether a value of 0 means that there is none, and is not drawn.
     pub(super) omits_zero: bool,
 }
 
 impl Told {
-    /// The picture; nothing before there are two moments to draw.
+    /// The picture of `history`; `None` before there are two moments, or any value to draw.
     pub(super) fn of(self, history: &History) -> Option<Picture> {
         if !history.is_drawable() {
             return None;
@@ -60,7 +60,7 @@ impl Told {
     }
 }
 
-/// A number that changes all the time: no more digits than can be read. None is a dash.
+/// A number that changes all the time, with no more digits than can be read; NaN is a dash.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "1000 and above")]
 pub(super) fn rounded(number: f64) -> String {
     match number {

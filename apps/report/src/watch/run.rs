@@ -24,7 +24,7 @@ pub(super) struct Run {
     pid: u32,
     sources: Sources,
     last: RunState,
-    /// When it was last known to be there.
+    /// When the run was last seen.
     alive: Instant,
     memory: History,
     fetches: History,
@@ -42,7 +42,7 @@ pub(super) struct Runs {
     far: History,
 }
 
-/// What was done in a second between two moments of one run.
+/// Rates per second between two moments of one run.
 struct Rates {
     span: f64,
     fetches: f64,
@@ -50,6 +50,7 @@ struct Rates {
 }
 
 impl Rates {
+    /// The rates from `last` to `now`.
     fn between(last: &RunState, now: &RunState) -> Self {
         let span = now.elapsed_ns.saturating_sub(last.elapsed_ns).max(1) as f64 / 1e9;
         let rate = |last: u64, now: u64| now.saturating_sub(last) as f64 / span;
@@ -78,6 +79,7 @@ impl Run {
         })
     }
 
+    /// Adds the state of a moment to the histories.
     fn add(&mut self, now: RunState) {
         let rates = Rates::between(&self.last, &now);
         let at = (now.elapsed_ns as f64 / 1e9, rates.span);
@@ -102,6 +104,7 @@ impl Run {
         (self.sources.runs)().into_iter().filter(is_next).min_by_key(|run| run.elapsed_ns)
     }
 
+    /// Goes on with the next run, and empty histories.
     fn follow(&mut self, next: RunState) {
         self.pid = next.pid;
         (self.memory, self.fetches) = <(History, History)>::default();
@@ -110,6 +113,7 @@ impl Run {
         self.alive = Instant::now();
     }
 
+    /// The section on the run.
     fn section(&self, rates: &Rates) -> Section {
         let run = &self.last;
         let (local, far) = (Bytes::new(run.local_bytes), Bytes::new(run.far_bytes));
@@ -141,6 +145,7 @@ impl Run {
         }
     }
 
+    /// The pictures of the histories.
     fn pictures(&self) -> Vec<Picture> {
         let told = |name, title: &str, y, caption| Told {
             name,
@@ -177,7 +182,7 @@ impl Run {
 
 impl Watched for Run {
     fn name(&self) -> String {
-        // Not by its process id, which the next has not.
+        // The next run has another process id.
         format!("runs of {}", self.last.program)
     }
 
@@ -284,6 +289,7 @@ impl Watched for Runs {
     }
 }
 
+/// A row for each tier of memory.
 fn tiers(tiers: &[TierState]) -> Table {
     let mut table = Table::new(["tier", "local", "round trip", "bandwidth", "link"]);
     for tier in tiers {
@@ -299,7 +305,7 @@ fn tiers(tiers: &[TierState]) -> Table {
     table
 }
 
-// In whole seconds: nobody reads more of them.
+// The time of a run in whole seconds.
 fn elapsed(run: &RunState) -> String {
     Duration::from_ms(run.elapsed_ns / 1_000_000_000 * 1000).to_string()
 }

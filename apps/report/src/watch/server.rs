@@ -33,38 +33,38 @@ use tokio::time::{sleep, timeout};
 use super::pace::{Watcher, Watchers};
 use super::page;
 
-/// Streams of events at a time.
+/// The most streams of events at a time.
 pub(super) const WATCHERS_MAX: usize = 16;
-/// Connections at a time.
+/// The most connections at a time.
 const CONNECTIONS_MAX: usize = 64;
-/// For the head of a request.
+/// How long the head of a request may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// A request's first line and headers: the least that hyper takes.
 const HEAD_BYTES: usize = 8 << 10;
-/// Before the next try, when the system has no room for a connection.
+/// The pause before the next accept, when the system has no room for a connection.
 const PAUSE: Duration = Duration::from_millis(100);
-/// After so long without an event, a comment finds out who has gone.
+/// After this long without an event a comment is sent, which finds out who has gone.
 const SILENCE: Duration = Duration::from_secs(5);
-/// For a reader that takes nothing.
+/// How long a stream waits for a reader that takes nothing.
 const STALLED: Duration = Duration::from_secs(60);
 const TOKEN_BYTES: usize = 16;
-/// How soon a browser that lost the stream asks again.
+/// How soon a browser that lost the stream connects again, ms.
 const RETRY: &str = "retry: 1000\n\n";
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\
                       Connection: close\r\n\r\n";
 
-/// Where events are left for all streams.
+/// Sends events to all streams.
 #[derive(Debug)]
 pub(super) struct Events(watch::Sender<Bytes>);
 
 impl Events {
-    /// Every stream has it next, whatever it had to send before.
+    /// Makes `event` the next one of every stream, in place of any that was not sent yet.
     pub(super) fn send(&self, event: &page::Event) {
         self.0.send_replace(Bytes::from(event.text()));
     }
 }
 
-/// What answers are made of.
+/// What the server needs to answer requests.
 struct Door {
     token: String,
     hosts: [String; 2],
@@ -74,7 +74,7 @@ struct Door {
     watchers: Arc<Watchers>,
 }
 
-/// Begins to answer; the address of the page of `name`, and where its events go.
+/// Starts the server on a thread; returns the URL of the page of `name`, and the sender of events.
 ///
 /// # Errors
 /// When the system has no thread for it, or no more files.
@@ -109,6 +109,7 @@ pub(super) fn start(
     Ok((url, Events(sender)))
 }
 
+/// A random token, in hexadecimal.
 fn secret() -> String {
     let mut bytes = [0; TOKEN_BYTES];
     sys::random::fill(&mut bytes);
@@ -119,6 +120,7 @@ fn secret() -> String {
     text
 }
 
+/// Accepts connections, and answers each in a task of its own, for ever.
 fn serve(runtime: &Runtime, listener: &TcpListener, door: &Rc<Door>) {
     let open = Rc::new(());
     let accept = async {
@@ -141,7 +143,7 @@ fn serve(runtime: &Runtime, listener: &TcpListener, door: &Rc<Door>) {
     LocalSet::new().block_on(runtime, accept)
 }
 
-// Who hangs up gets nothing; that is theirs to notice.
+// Answers the requests of one connection, until it is closed or fails.
 async fn converse(stream: TcpStream, door: Rc<Door>) {
     let service = service_fn(move |request| {
         let answer = door.answer(&request);
@@ -156,6 +158,7 @@ async fn converse(stream: TcpStream, door: Rc<Door>) {
 }
 
 impl Door {
+    /// The response to a request: the page, the stream of events, or a refusal.
     fn answer<B>(&self, request: &Request<B>) -> Response<Answer> {
         let refused = |status: StatusCode, why: &str| {
             let text = Answer::Whole(Some(Bytes::from(format!("{why}\n"))));
@@ -180,7 +183,7 @@ impl Door {
                 let page = Answer::Whole(Some(self.page.clone()));
                 self.with_headers(StatusCode::OK, "text/html; charset=utf-8", page)
             }
-            // A stream is nothing to have only the head of.
+            // HEAD is not for a stream.
             "/events" if request.method() == Method::GET => {
                 match Watcher::enter(Arc::clone(&self.watchers), WATCHERS_MAX) {
                     Some(watcher) => self.stream(watcher),
@@ -194,7 +197,8 @@ impl Door {
         }
     }
 
-    // By the name in the request: a browser has there what its address line says.
+    // Whether the one `Host` of a request names this server: browsers put there what their address
+    // line says.
     fn is_for_us<B>(&self, request: &Request<B>) -> bool {
         let mut names = request.headers().get_all(header::HOST).iter();
         let is_ours = |name: &HeaderValue| {
@@ -204,11 +208,13 @@ impl Door {
         is_alone && request.uri().authority().is_none()
     }
 
+    /// Whether a query has the token, compared in constant time.
     fn is_known(&self, query: &str) -> bool {
         let token = query.split('&').find_map(|pair| pair.strip_prefix("token="));
         token.is_some_and(|token| bool::from(token.as_bytes().ct_eq(self.token.as_bytes())))
     }
 
+    /// The response that streams events to a watcher.
     fn stream(&self, watcher: Watcher<Arc<Watchers>>) -> Response<Answer> {
         let (sender, receiver) = mpsc::channel(1);
         spawn_local(feed(self.events.clone(), sender));
@@ -216,6 +222,7 @@ impl Door {
         self.with_headers(StatusCode::OK, "text/event-stream", stream)
     }
 
+    /// A response with the headers that all responses have.
     fn with_headers(
         &self,
         status: StatusCode,
@@ -242,13 +249,13 @@ impl Door {
     }
 }
 
-// Ends when nobody takes what it sends.
+// Sends each new event to a stream, and comments in between, until nobody takes them.
 async fn feed(mut events: watch::Receiver<Bytes>, to: mpsc::Sender<Bytes>) {
     let mut next = Bytes::from_static(RETRY.as_bytes());
     events.mark_changed();
     while let Ok(Ok(())) = timeout(STALLED, to.send(next)).await {
         next = match timeout(SILENCE, events.changed()).await {
-            // Before the first look there is none.
+            // Before the first look there is no event.
             Ok(Ok(())) if events.borrow().is_empty() => {
                 events.mark_unchanged();
                 Bytes::from_static(b":\n\n")
@@ -260,7 +267,7 @@ async fn feed(mut events: watch::Receiver<Bytes>, to: mpsc::Sender<Bytes>) {
     }
 }
 
-/// The body of an answer.
+/// The body of a response.
 enum Answer {
     Whole(Option<Bytes>),
     Stream { receiver: mpsc::Receiver<Bytes>, _watcher: Watcher<Arc<Watchers>> },

@@ -4,21 +4,21 @@ use crate::section::Section;
 
 /// Something that is looked at again and again.
 pub(super) trait Watched: Send {
-    /// What it is, for people.
+    /// The name of what is watched, for people.
     fn name(&self) -> String;
 
-    /// Looks at it.
+    /// Looks once, and returns what to show.
     fn look(&mut self) -> Shown;
 }
 
 /// What is shown of one moment.
 #[derive(Debug)]
 pub(super) struct Shown {
-    /// How it is, in a sentence.
+    /// The state in a sentence.
     pub(super) state: String,
-    /// Whether it goes on, or has come to its end: not whether it cannot be looked at.
+    /// Whether the look succeeded, even if what is watched has ended.
     pub(super) is_there: bool,
-    /// With what each is of; nothing where what was shown before still holds.
+    /// Sections, each with the name of its source; `None` if those shown before still hold.
     pub(super) sections: Option<Vec<(String, Section)>>,
 }
 

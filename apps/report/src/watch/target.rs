@@ -15,10 +15,10 @@ const MIB: f64 = 1_048_576.0;
 const PAGE_TIME: &str = "time of this page, s";
 const GAPS: &str =
     "Nothing is asked while nobody watches; the next point is the mean of that time.";
-/// Hosts of the table; those beyond are counted.
+/// The most hosts of the table; the others are only counted.
 const HOSTS_MAX: usize = 32;
 
-/// See the module's description.
+/// A target that is watched by its metrics.
 pub(super) struct Target {
     address: String,
     looks: TargetLooks,
@@ -47,6 +47,7 @@ impl Target {
         })
     }
 
+    /// Adds the view of an interval to the histories.
     fn add(&mut self, view: &TargetView) {
         let at = (self.begun.elapsed().as_secs_f64(), view.interval_s);
         let hosts = || view.hosts.iter();
@@ -62,11 +63,13 @@ impl Target {
         self.disk_p99.add(at, p99);
     }
 
+    /// The sections on hosts, disks and shards.
     fn sections(&self, view: &TargetView) -> Vec<(String, Section)> {
         let sections = [self.hosts(view), self.disks(view), shards(view)];
         sections.into_iter().map(|section| (self.name(), section)).collect()
     }
 
+    /// The section on hosts.
     fn hosts(&self, view: &TargetView) -> Section {
         let columns = ["host", "MB/s", "I/O/s", "memory, MiB", "waits/s", "connections"];
         let mut table = Table::new(columns);
@@ -95,6 +98,7 @@ impl Target {
         }
     }
 
+    /// The section on disks.
     fn disks(&self, view: &TargetView) -> Section {
         let mut table = Table::new([
             "disk",
@@ -160,6 +164,7 @@ impl Watched for Target {
     }
 }
 
+/// A sentence on the host that moves most.
 fn greedy(hosts: &[HostView]) -> String {
     let all: f64 = hosts.iter().map(|one| one.mb_per_s).sum();
     match hosts.iter().max_by(|one, other| one.mb_per_s.total_cmp(&other.mb_per_s)) {
@@ -174,6 +179,7 @@ fn greedy(hosts: &[HostView]) -> String {
     }
 }
 
+/// The section on shards.
 fn shards(view: &TargetView) -> Section {
     let mut table = Table::new(["shard", "busy, %", "connections"]);
     for one in &view.shards {
@@ -190,6 +196,7 @@ fn shards(view: &TargetView) -> Section {
     }
 }
 
+/// Pictures of histories, each with its name, title, unit and caption.
 fn pictures<const N: usize>(
     told: [(&'static str, &str, &'static str, &'static str, &History); N],
 ) -> Vec<Picture> {
@@ -200,16 +207,18 @@ fn pictures<const N: usize>(
     told.into_iter().filter_map(picture).collect()
 }
 
-// The part of a subsystem's name that tells it from others of the target, and the identifier.
+// The name of a disk: the last part of its subsystem's name, and the namespace identifier.
 fn disk(one: &NamespaceView) -> String {
     let name = one.subsystem.rsplit(':').next().unwrap_or_default();
     format!("{} {}", plain(name), one.namespace)
 }
 
+/// A row: a name, and numbers as they are shown.
 fn row(name: String, numbers: &[f64]) -> Vec<String> {
     std::iter::once(name).chain(numbers.iter().map(|number| rounded(*number))).collect()
 }
 
+/// A text with its control characters replaced.
 fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
