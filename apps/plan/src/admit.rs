@@ -23,7 +23,7 @@ use crate::flags::AdmitFlags;
 use document::csv::rows;
 use document::{Source, Text, Value};
 
-/// What files are begun with.
+/// The example that `--print` prints.
 const EXAMPLE: &str = include_str!("../../../examples/plan/admit.toml");
 /// Klimovic et al. §4.2: a core carries three tenants at their peak, not four.
 const TENANTS_OF_CORE: u32 = 3;
@@ -69,7 +69,7 @@ struct TenantTable {
 /// Runs `afar plan admit`.
 ///
 /// # Errors
-/// When the file cannot be, or a result cannot be written.
+/// If the file is invalid, or a result cannot be written.
 pub(super) fn admit(flags: &AdmitFlags) -> Result<ExitCode, Failure> {
     let Some(path) = flags.experiment.as_deref().filter(|_| !flags.print) else {
         terminal::answer(EXAMPLE)?;
@@ -87,6 +87,7 @@ pub(super) fn admit(flags: &AdmitFlags) -> Result<ExitCode, Failure> {
     })
 }
 
+/// Reads the file: the device, the loads that were measured, and the tenants that apply.
 fn read(path: &Path) -> Result<(Device, Vec<Point>, Vec<Applicant>), DocumentError> {
     let source = Source::read(path)?;
     let document: Document = source.parse()?;
@@ -125,7 +126,7 @@ fn read(path: &Path) -> Result<(Device, Vec<Point>, Vec<Applicant>), DocumentErr
     Ok((device, points, applicants))
 }
 
-/// What was measured, in the file and in records that it names.
+/// The loads that were measured, from the file and from the records that it names.
 fn points(source: &Source, table: &DeviceTable) -> Result<Vec<Point>, DocumentError> {
     let mut points = Vec::new();
     for point in table.points.iter().flat_map(Spanned::get_ref) {
@@ -141,8 +142,8 @@ fn points(source: &Source, table: &DeviceTable) -> Result<Vec<Point>, DocumentEr
     Ok(points)
 }
 
-/// Loads of a record of `afar bench --sweep --json`, or of fio's JSON; of afar's only those whose
-/// arrivals had a rate, since a closed loop has as much latency as it has depth.
+/// The loads in a record of `afar bench --sweep --json`, or in fio's JSON. Closed loops of afar are
+/// left out, since their latency follows from their depth.
 fn of_record(source: &Source) -> Result<Vec<Point>, DocumentError> {
     let record: Json = serde_json::from_str(&source.text).map_err(|error| DocumentError::At {
         place: format!("{}:{}:{}", source.name, error.line(), error.column()),
@@ -166,7 +167,7 @@ fn of_record(source: &Source) -> Result<Vec<Point>, DocumentError> {
     Ok(points)
 }
 
-/// Loads as rows: reads and writes per second, and the 95th percentile of reads.
+/// The loads in CSV: reads and writes per second, and the 95th percentile of reads.
 fn of_table(source: &Source) -> Result<Vec<Point>, DocumentError> {
     let mut rows = rows(&source.text);
     let header = rows.next().unwrap_or_default();
@@ -189,12 +190,12 @@ fn of_table(source: &Source) -> Result<Vec<Point>, DocumentError> {
     Ok(points)
 }
 
-/// Requests per second.
+/// A value of the file in requests per second.
 fn rate(source: &Source, value: &Value) -> Result<f64, DocumentError> {
     source.value::<Count>(value).map(|count| count.get() as f64)
 }
 
-/// Microseconds.
+/// A latency of the file in microseconds; 0 is an error.
 fn tail(source: &Source, value: &Value) -> Result<f64, DocumentError> {
     let time: Duration = source.value(value)?;
     if time.is_zero() {
@@ -203,15 +204,17 @@ fn tail(source: &Source, value: &Value) -> Result<f64, DocumentError> {
     Ok(time.as_ns_f64() / 1e3)
 }
 
+/// Tokens in thousands, as text.
 fn kilo(tokens: f64) -> String {
     format!("{:.1}k", tokens / 1e3)
 }
 
+/// Whether a tenant may share the device.
 const fn is_admitted(verdict: &Verdict) -> bool {
     matches!(verdict, Verdict::Admitted(_))
 }
 
-/// Why somebody may share the device, or why not.
+/// Why a tenant may share the device, or why not, in words.
 fn reason(verdict: &Verdict) -> String {
     match verdict {
         Verdict::Admitted(_) => "admitted".to_owned(),
@@ -231,6 +234,7 @@ fn reason(verdict: &Verdict) -> String {
     }
 }
 
+/// The readable answer: the tokens of each tenant, the verdicts, and how long requests wait.
 fn text(device: &Device, applicants: &[Applicant], verdicts: &[Verdict]) -> String {
     let mut rows = vec![row(["tenant", "tokens/s", "p95", "tokens/s it allows"])];
     for applicant in applicants {
@@ -263,13 +267,14 @@ fn text(device: &Device, applicants: &[Applicant], verdicts: &[Verdict]) -> Stri
     text
 }
 
-/// Reads and writes of those admitted.
+/// Reads and writes per second of all admitted tenants.
 fn admitted(applicants: &[Applicant], verdicts: &[Verdict]) -> (f64, f64) {
     let all = applicants.iter().zip(verdicts);
     let inside = all.filter(|(_, verdict)| is_admitted(verdict));
     inside.fold((0.0, 0.0), |(reads, writes), (one, _)| (reads + one.reads, writes + one.writes))
 }
 
+/// How long requests of admitted tenants wait for one another; `None` if that is unknown.
 fn interference(
     device: &Device,
     applicants: &[Applicant],
@@ -279,7 +284,7 @@ fn interference(
     device.interference(reads, writes).ok().flatten()
 }
 
-/// What was measured, the curve, and how far those admitted go on it.
+/// The picture of the measured loads, the curve, and the load of admitted tenants on it.
 fn picture(
     device: &Device,
     points: &[Point],
@@ -323,6 +328,7 @@ fn csv(tenants: Vec<record::Tenant>) -> String {
     console::csv_of(&serde_json::json!(tenants), &leading)
 }
 
+/// The record of the answer.
 fn recorded(device: &Device, applicants: &[Applicant], verdicts: &[Verdict]) -> record::Admission {
     let tenants = applicants.iter().zip(verdicts).map(|(applicant, verdict)| record::Tenant {
         name: applicant.name.clone(),

@@ -19,7 +19,7 @@ pub(super) struct Amounts {
 }
 
 impl Amounts {
-    /// With their dimensions.
+    /// Every dimension with its amount, if the file gives one.
     pub(super) const fn all(&self) -> [(Dimension, Option<&Value>); 6] {
         [
             (Dimension::Capacity, self.capacity.as_ref()),
@@ -42,7 +42,7 @@ pub(super) fn amount(
         .map_err(|message| source.wrong(&value.span(), message))
 }
 
-/// The same of a text.
+/// An amount in a text, in the unit of its dimension.
 pub(super) fn parse_amount(dimension: Dimension, text: &str) -> Result<u64, String> {
     let read = match dimension {
         Dimension::Capacity | Dimension::Memory => text.parse::<Bytes>().map(Bytes::get),
@@ -55,7 +55,7 @@ pub(super) fn parse_amount(dimension: Dimension, text: &str) -> Result<u64, Stri
     read.map_err(|error| error.to_string())
 }
 
-/// The same of a cell: numbers of Parquet are bits per second, too.
+/// An amount in a cell; a bare number in Parquet has the unit of its dimension, such as bits/s.
 pub(super) fn cell_amount(
     source: &Source,
     dimension: Dimension,

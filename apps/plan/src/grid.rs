@@ -11,10 +11,10 @@ use document::is_parquet;
 /// Columns of one length, with their names.
 pub(super) type Grid = Vec<(&'static str, Column)>;
 
-/// What a file is to contain; nothing if it was not asked for.
+/// The contents of a table's file; empty without a path.
 ///
 /// # Errors
-/// When it cannot be put together.
+/// If the table cannot be made.
 pub(super) fn bytes(
     path: &Option<PathBuf>,
     grid: impl FnOnce() -> Result<Grid, DocumentError>,
@@ -27,7 +27,7 @@ pub(super) fn bytes(
     write_table(Vec::new(), &grid).map_err(|source| DocumentError::Table { place: name, source })
 }
 
-/// A column for each dimension.
+/// A column of demands for each dimension.
 pub(super) fn demands(all: &[Demand]) -> Grid {
     let column = |dimension: Dimension| {
         let numbers = all.iter().map(|one| one.get(dimension)).collect();
@@ -36,6 +36,7 @@ pub(super) fn demands(all: &[Demand]) -> Grid {
     Dimension::ALL.into_iter().map(column).collect()
 }
 
+/// The table as CSV.
 fn csv(grid: &Grid) -> String {
     let names: Vec<&str> = grid.iter().map(|(name, _)| *name).collect();
     let rows = grid.first().map_or(0, |(_, column)| match column {
@@ -50,7 +51,7 @@ fn csv(grid: &Grid) -> String {
                 Column::Text(values) => text += &values[row],
                 Column::Numbers(values) => text += &values[row].to_string(),
             }
-            // As whoever reads them wants them: only Parquet has rates without a unit.
+            // Readers of CSV need the unit of a rate; in Parquet rates have none.
             let is_rate =
                 [Dimension::Traffic, Dimension::Network].iter().any(|one| one.name() == *name);
             text += if is_rate && !text.ends_with(",0") { "b/s" } else { "" };

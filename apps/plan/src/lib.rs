@@ -32,7 +32,7 @@ pub(crate) use error::PlanError;
 /// Runs `afar plan`.
 ///
 /// # Errors
-/// When a file cannot be what was meant, or a result cannot be written.
+/// If a file is invalid, or a result cannot be written.
 pub fn plan(flags: &PlanFlags) -> Result<ExitCode, Failure> {
     match &flags.command {
         PlanCommand::Cost(flags) => cost::cost(flags),

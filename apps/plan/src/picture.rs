@@ -2,7 +2,7 @@
 
 use chart::{Anchor, GREY, PALETTE, Panel, Scale, Svg, WHITE, axis, text_width};
 
-/// Bars side by side, each of parts that add up.
+/// Bars one below the other, each of parts that add up.
 pub(super) struct Bars<'a> {
     /// For those who cannot see the picture.
     pub(super) title: &'a str,
@@ -17,9 +17,9 @@ pub(super) struct Bars<'a> {
 pub(super) struct Bar {
     pub(super) name: String,
     pub(super) parts: Vec<f64>,
-    /// What is written at its end.
+    /// The text at the bar's end.
     pub(super) label: String,
-    /// Whether it is the one that is meant.
+    /// Whether the bar is marked with ▸.
     pub(super) is_chosen: bool,
 }
 
@@ -32,13 +32,13 @@ pub(super) struct Cells<'a> {
     pub(super) note: &'a str,
 }
 
-/// What is beside names.
+/// The width beside the names.
 const WIDTH: f64 = 500.0;
 const TOP: f64 = 64.0;
 const BAR: f64 = 26.0;
-/// Names of parts in one line of the key.
+/// How many names of parts are in one line of the key.
 const KEY: usize = 4;
-/// Columns that are drawn one by one; beyond, neighbours share one.
+/// The most columns; if there are more, neighbours share one.
 const COLUMNS_MAX: usize = 240;
 
 /// Draws bars from left to right, one below the other.
@@ -132,7 +132,7 @@ fn left<'a>(names: impl Iterator<Item = &'a String>) -> f64 {
     (most + 32.0).max(120.0)
 }
 
-/// A tick: thousands and millions have letters.
+/// The label of a tick; thousands and more have letters.
 fn short(value: f64) -> String {
     let (unit, letter) = match value.abs() {
         0.0..1e4 => (1.0, ""),

@@ -9,11 +9,11 @@ use console::{Failure, Output};
 pub(super) struct Written<'a> {
     /// For standard output, unless a file is written there.
     pub(super) table: String,
-    /// Where they were asked to go, if they were, and what is in them.
+    /// Paths of files, each with its contents; a file without a path is not written.
     pub(super) files: Vec<(&'a Option<PathBuf>, Vec<u8>)>,
 }
 
-/// What a file is to contain, if it was asked for.
+/// A path with the contents of its file, which are empty without a path.
 pub(super) fn when(
     path: &Option<PathBuf>,
     text: impl FnOnce() -> String,
@@ -21,7 +21,7 @@ pub(super) fn when(
     (path, if path.is_some() { text().into_bytes() } else { Vec::new() })
 }
 
-/// Opens every file before the first is written.
+/// Writes the table and the files; every file is opened before the first is written.
 pub(super) fn write(written: Written<'_>) -> Result<ExitCode, Failure> {
     let Written { table, files } = written;
     let wanted = files.into_iter().filter_map(|(path, bytes)| Some((path.as_deref()?, bytes)));

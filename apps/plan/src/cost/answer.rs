@@ -2,7 +2,7 @@
 
 use planner::cost::{Comparison, Knob, Sensitivity, Usage, Wedge};
 
-/// Everything that is said of a bill.
+/// Everything that is computed of a bill.
 pub(super) struct Answer {
     pub(super) bill: Comparison,
     pub(super) usage: Vec<Usage>,
@@ -18,7 +18,7 @@ pub(super) struct Texts {
     pub(super) csv: String,
 }
 
-/// The key a knob has in a file.
+/// The key of a knob in a file.
 pub(super) fn key(knob: Knob) -> String {
     match knob {
         Knob::FlashPrice => "price.flash".to_owned(),

@@ -1,4 +1,4 @@
-//! A file about costs: TOML into a model and its tenants.
+//! The file of `afar plan cost`: TOML into a model and its tenants.
 
 use std::path::Path;
 
@@ -15,9 +15,9 @@ use crate::PlanError;
 use crate::amounts::{Amounts, amount, small};
 use document::{DocumentError, Source, Value};
 
-/// What is used without a file, and what files are begun with.
+/// The example: used without a file, and printed by `--print`.
 pub(super) const EXAMPLE: &str = include_str!("../../../../examples/plan/klimovic.toml");
-/// Where a series ends at the latest: ten years of hours.
+/// The most periods of a series: ten years of hours.
 const PERIODS_MAX: usize = 87_600;
 
 #[derive(Debug, Default, Deserialize)]
@@ -80,26 +80,26 @@ struct Wanted {
     series: Option<Spanned<String>>,
 }
 
-/// A file and settings, understood.
+/// A file with settings applied, parsed.
 #[derive(Debug, Clone)]
 pub(super) struct Experiment {
-    /// What errors about all of it are said to be in.
+    /// The place of errors that concern the whole file.
     pub(super) name: String,
     pub(super) currency: String,
     pub(super) model: Model,
     pub(super) tenants: Vec<Tenant>,
     /// Whether nothing differs from the paper's example.
     pub(super) is_papers: bool,
-    /// Where each dimension is wanted first.
+    /// Where the file wants each dimension first.
     places: [Option<String>; 6],
 }
 
-/// What a tenant has been said to want.
+/// What a tenant wants, as read so far.
 #[derive(Debug, Clone, Default)]
 struct Draft {
     name: String,
     amounts: [Option<u64>; 6],
-    /// Where those stand.
+    /// Where the amounts are in the file.
     places: [Option<String>; 6],
     workload: Option<Workload>,
     growth_ppm: Vec<(Dimension, u64)>,
@@ -111,7 +111,7 @@ impl Experiment {
     /// Reads a file, or takes the example, and applies settings to it.
     ///
     /// # Errors
-    /// The first thing that cannot be, with its place.
+    /// The first invalid key or value, with its place.
     pub(super) fn read(path: Option<&Path>, settings: &[String]) -> Result<Self, PlanError> {
         let base = match path {
             Some(path) => Source::read(path)?,
@@ -127,7 +127,7 @@ impl Experiment {
         Ok(experiment)
     }
 
-    /// An error with the place of what it is about, or the file.
+    /// Adds to an error the place of the dimension it concerns, or else that of the file.
     pub(super) fn wrong(&self, source: CostError) -> PlanError {
         let place = match source {
             CostError::Amount(one) | CostError::Unsaid(one) | CostError::Nothing(one) => {
@@ -139,7 +139,7 @@ impl Experiment {
     }
 }
 
-/// What has been understood so far.
+/// The file and settings, as read so far.
 struct Reading {
     currency: String,
     model: Model,
@@ -165,6 +165,7 @@ impl Reading {
         Self { currency, model, prices: [None; 3], demand: None, tenants: Vec::new() }
     }
 
+    /// Takes over what a file or a setting says.
     fn apply(&mut self, source: &Source) -> Result<(), DocumentError> {
         let document: Document = source.parse()?;
         if let Some(currency) = &document.currency {
@@ -215,7 +216,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Tenants of a file of their own.
+    /// Adds the tenants of the table called `name`.
     fn add_all(&mut self, source: &Source, name: &Spanned<String>) -> Result<(), DocumentError> {
         let path = Path::new(&source.name).with_file_name(name.get_ref());
         let before = self.tenants.len();
@@ -230,6 +231,7 @@ impl Reading {
         Ok(())
     }
 
+    /// Takes over the price, power and space of each part of a server, and of the facility.
     fn apply_parts(&mut self, source: &Source, document: &Document) -> Result<(), DocumentError> {
         let model = &mut self.model;
         let parts = [&mut model.flash, &mut model.compute, &mut model.tax];
@@ -256,6 +258,7 @@ impl Reading {
         Ok(())
     }
 
+    /// The experiment, once everything is read; a price that is missing is an error.
     fn finish(self, base: &Source) -> Result<Experiment, PlanError> {
         for (price, name) in self.prices.iter().zip(["flash", "compute", "tax"]) {
             if price.is_none() {
@@ -284,6 +287,7 @@ impl Reading {
 }
 
 impl Draft {
+    /// Takes over what a table of the file says of the tenant.
     fn apply(&mut self, source: &Source, wanted: &Spanned<Wanted>) -> Result<(), DocumentError> {
         let table = wanted.get_ref();
         if let Some(name) = &table.name {
@@ -327,6 +331,7 @@ impl Draft {
         Ok(())
     }
 
+    /// The tenant with its demand in every period.
     fn finish(self, base: &Source) -> Result<Tenant, PlanError> {
         if !self.series.is_empty() {
             return Ok(Tenant { name: self.name, series: self.series });
@@ -351,6 +356,7 @@ impl Draft {
 }
 
 impl Wanted {
+    /// Every dimension with its amount, if the table gives one.
     const fn all(&self) -> [(Dimension, Option<&Value>); 6] {
         [
             (Dimension::Capacity, self.capacity.as_ref()),
@@ -364,12 +370,13 @@ impl Wanted {
 }
 
 impl Parts {
+    /// The values for flash, compute and tax.
     const fn all(&self) -> [Option<&Value>; 3] {
         [self.flash.as_ref(), self.compute.as_ref(), self.tax.as_ref()]
     }
 }
 
-/// Rack units, in thousandths.
+/// A number of rack units, in thousandths.
 fn milliunits(source: &Source, value: &Value) -> Result<u32, DocumentError> {
     let text = &value.get_ref().0;
     let units = text.parse().ok().filter(|units: &f64| (0.0..=1000.0).contains(units));
@@ -381,7 +388,7 @@ fn milliunits(source: &Source, value: &Value) -> Result<u32, DocumentError> {
     })
 }
 
-/// A share below all, in billionths, or the name of one.
+/// A drop in billionths, from a share below 100 % or from the name of a known drop.
 fn drop(source: &Source, value: &Value) -> Result<u32, DocumentError> {
     let text = &value.get_ref().0;
     if let Some(named) = DROPS.iter().find(|drop| drop.name == text) {
@@ -404,7 +411,7 @@ fn drop(source: &Source, value: &Value) -> Result<u32, DocumentError> {
     })
 }
 
-/// Growth in percent, as what something is multiplied with, in millionths.
+/// The growth of a period in percent, as a factor in millionths.
 fn growth(source: &Source, value: &Value) -> Result<u64, DocumentError> {
     let text = &value.get_ref().0;
     let percent = text.strip_suffix('%').and_then(|percent| percent.trim().parse::<f64>().ok());

@@ -10,10 +10,10 @@ use super::table::wedge;
 use super::{Texts, record};
 use crate::flags::CostFlags;
 
-/// Every form of the map.
+/// The map as table, JSON, picture and CSV.
 ///
 /// # Errors
-/// When prices cannot be counted.
+/// If costs cannot be computed.
 pub(super) fn of(experiment: &Experiment, flags: &CostFlags) -> Result<Texts, CostError> {
     let model = &experiment.model;
     let cells = map(model, flags.axis)?;
@@ -33,6 +33,7 @@ is above; those of the text need others: --set remote.drop=16.6666667% --set pri
 gives 12.1 %, 39.3 % and, with --set price.flash=4800, 50.3 %.
 ";
 
+/// The readable table of savings, and the growth from which pools pay.
 fn text(cells: &[Cell], axis: u32, edges: &Wedge, is_papers: bool) -> String {
     let mut rows = Vec::new();
     for compute in (1..=axis).rev() {
@@ -55,6 +56,7 @@ fn text(cells: &[Cell], axis: u32, edges: &Wedge, is_papers: bool) -> String {
     text
 }
 
+/// A row for each pair of factors, with prices and the saving.
 fn csv(experiment: &Experiment, cells: &[Cell]) -> String {
     let model = &experiment.model;
     let mut text = "storage_factor,compute_factor,flash_cost,server_cost,delta,multiplier,\
@@ -72,6 +74,7 @@ fn csv(experiment: &Experiment, cells: &[Cell]) -> String {
     text
 }
 
+/// The record of the map.
 fn recorded(cells: &[Cell], edges: &Wedge) -> cost_map::CostMap {
     let cells = cells.iter().map(|cell| cost_map::Cell {
         storage_factor: cell.storage,
@@ -87,9 +90,10 @@ fn recorded(cells: &[Cell], edges: &Wedge) -> cost_map::CostMap {
 
 const SIZE: (f64, f64) = (640.0, 600.0);
 const EDGE: &str = "stroke-width=\"2\" stroke-dasharray=\"6 4\"";
-/// Cells up to this many are labelled.
+/// The longest axis whose cells are labelled.
 const LABELLED: u32 = 12;
 
+/// The picture of the map, with break-even as dashed lines.
 fn draw(cells: &[Cell], axis: u32, edges: &Wedge) -> String {
     let mut svg = Svg::new(SIZE.0, SIZE.1);
     let most = f64::from(axis);
@@ -112,7 +116,7 @@ fn draw(cells: &[Cell], axis: u32, edges: &Wedge) -> String {
             svg.text((x, y + 4.0), &text, Anchor::Middle);
         }
     }
-    // Ratios of growth: straight lines through nothing.
+    // A ratio of growth is a straight line through the origin.
     for ratio in [edges.low, edges.high].into_iter().filter(|ratio| *ratio > 0.0) {
         let end = most + 0.5;
         let (from, to) = if ratio.is_infinite() {

@@ -23,7 +23,7 @@ use answer::{Answer, Texts, key};
 /// Runs `afar plan cost`.
 ///
 /// # Errors
-/// When the file or a setting cannot be, or a result cannot be written.
+/// If the file or a setting is invalid, or a result cannot be written.
 pub(super) fn cost(flags: &CostFlags) -> Result<ExitCode, Failure> {
     if flags.print {
         let text = match &flags.experiment {
@@ -41,6 +41,7 @@ pub(super) fn cost(flags: &CostFlags) -> Result<ExitCode, Failure> {
     write(Written { table, files: files.collect() })
 }
 
+/// The bill as table, JSON and picture.
 fn bill(experiment: &Experiment) -> Result<Texts, CostError> {
     let (model, tenants) = (&experiment.model, &experiment.tenants[..]);
     let bill = compare(model, tenants)?;

@@ -1,4 +1,4 @@
-//! A bill as bars: what of it goes where.
+//! A bill as bars, each divided into its parts.
 
 use planner::cost::{Fleet, Side};
 
@@ -14,7 +14,7 @@ enum Kind {
     Compute,
 }
 
-/// Servers with flash, pools for each tenant, pools for all.
+/// The picture with bars for servers with flash, pools for each tenant, and pools for all.
 pub(super) fn draw(experiment: &Experiment, answer: &Answer) -> String {
     let bill = &answer.bill;
     let pools = |fleets: &[Fleet]| {
@@ -47,6 +47,7 @@ pub(super) fn draw(experiment: &Experiment, answer: &Answer) -> String {
     })
 }
 
+/// The costs of a side: flash, servers, tax, and the rest, for power and space.
 fn parts(experiment: &Experiment, kind: Kind, side: &Side) -> [f64; 4] {
     let model = &experiment.model;
     let (flash, compute, tax) = match kind {
@@ -62,6 +63,7 @@ fn parts(experiment: &Experiment, kind: Kind, side: &Side) -> [f64; 4] {
     [flash, compute, tax, rest.max(0.0)]
 }
 
+/// The sums part by part.
 fn sum(all: impl IntoIterator<Item = [f64; 4]>) -> [f64; 4] {
     let plus = |sum: [f64; 4], one: [f64; 4]| std::array::from_fn(|at| sum[at] + one[at]);
     all.into_iter().fold([0.0; 4], plus)

@@ -6,7 +6,7 @@ use results::plan::cost as record;
 use super::file::Experiment;
 use super::{Answer, key};
 
-/// Everything that the table says.
+/// The record of a bill.
 pub(super) fn bill(experiment: &Experiment, answer: &Answer) -> record::Bill {
     let Answer { bill, usage, sensitivity, wedge: edges } = answer;
     let usage = usage.iter().map(|one| record::Usage {
@@ -30,6 +30,7 @@ pub(super) fn bill(experiment: &Experiment, answer: &Answer) -> record::Bill {
     }
 }
 
+/// Each tenant with its costs, with flash in servers and with pools of its own.
 fn tenants(experiment: &Experiment, bill: &Comparison) -> Vec<record::Tenant> {
     let sides = bill.direct.iter().zip(&bill.apart);
     let named = experiment.tenants.iter().zip(sides);
@@ -42,10 +43,12 @@ fn tenants(experiment: &Experiment, bill: &Comparison) -> Vec<record::Tenant> {
         .collect()
 }
 
+/// Pools of flash and of servers as the record has them.
 fn pools(fleet: &Fleet) -> record::Pools {
     record::Pools { flash: side(&fleet.flash), compute: side(&fleet.compute) }
 }
 
+/// A side of the bill as the record has it; periods count from 1.
 fn side(side: &Side) -> record::Side {
     record::Side {
         machines: side.machines.as_f64(),
@@ -56,6 +59,7 @@ fn side(side: &Side) -> record::Side {
     }
 }
 
+/// A sensitivity as the record has it, in the units of the file.
 fn change(one: &Sensitivity) -> record::Sensitivity {
     // Money is in millionths, the drop in billionths.
     let unit = match one.knob {
@@ -73,7 +77,7 @@ fn change(one: &Sensitivity) -> record::Sensitivity {
     }
 }
 
-/// Nothing where there is no such growth.
+/// The growth from which pools pay; `None` where no such growth exists.
 pub(super) fn wedge(wedge: &Wedge) -> record::Wedge {
     record::Wedge {
         storage_per_compute_low: (wedge.low > 0.0).then_some(wedge.low),

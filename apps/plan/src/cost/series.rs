@@ -11,19 +11,21 @@ use document::DocumentError;
 use document::Source;
 use document::csv::rows;
 
-/// Demands in all, so that a file cannot take all memory.
+/// The most demands of a file, so that it cannot take all memory.
 const DEMANDS_MAX: usize = 50_000_000;
 
-/// Reads a file of at most so many periods.
+/// Reads a series of at most `periods_max` periods.
 pub(super) fn read(path: &Path, periods_max: usize) -> Result<Vec<Demand>, DocumentError> {
     parse(&Source::read(path)?, periods_max)
 }
 
-/// Reads a file of many tenants, each of at most so many periods; what has no row is nothing.
+/// Reads the series of many tenants, each of at most `periods_max` periods; a period without a row
+/// has no demand.
 pub(super) fn read_all(path: &Path, periods_max: usize) -> Result<Vec<Tenant>, DocumentError> {
     parse_all(&Source::read(path)?, periods_max)
 }
 
+/// Parses the series of many tenants.
 fn parse_all(source: &Source, periods_max: usize) -> Result<Vec<Tenant>, DocumentError> {
     let mut rows = rows(&source.text);
     let header = rows.next().unwrap_or_default();
@@ -87,7 +89,7 @@ fn columns<'a>(
     Ok(columns)
 }
 
-/// A row of amounts.
+/// The demand in a row of amounts.
 fn demand(
     source: &Source,
     columns: &[Dimension],
@@ -102,6 +104,7 @@ fn demand(
     Ok(demand)
 }
 
+/// Parses the series of one tenant.
 fn parse(source: &Source, periods_max: usize) -> Result<Vec<Demand>, DocumentError> {
     let mut rows = rows(&source.text);
     let Some(header) = rows.next() else {

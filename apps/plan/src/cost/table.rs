@@ -1,4 +1,4 @@
-//! A bill for people.
+//! A bill as readable text.
 
 use console::layout::{NONE, row, table};
 use measure::Money;
@@ -8,7 +8,7 @@ use super::file::Experiment;
 use super::{Answer, key};
 use crate::amounts::short_amount;
 
-/// Everything there is to say.
+/// The readable bill: costs, verdict, use, and what changes the verdict.
 pub(super) fn bill(experiment: &Experiment, answer: &Answer) -> String {
     let bill = &answer.bill;
     let mut text = table(&rows(experiment, bill));
@@ -25,7 +25,7 @@ pub(super) fn bill(experiment: &Experiment, answer: &Answer) -> String {
     text
 }
 
-/// Tenants that are shown one by one.
+/// The most tenants that are shown one by one.
 const SHOWN: usize = 20;
 
 const PAPERS: &str = "
@@ -33,6 +33,7 @@ This is the example of Klimovic et al. 2016, §4.3; the paper rounds its saving 
 equations give 15.36 %. Begin a file of your own with afar plan cost --print.
 ";
 
+/// A row for the servers of each tenant, for each pool, and for totals.
 fn rows(experiment: &Experiment, bill: &Comparison) -> Vec<Vec<String>> {
     let money = |amount: Money| format!("{}{amount}", experiment.currency);
     let mut rows = vec![row(["", "machines", "for", "in period", "each", "cost"])];
@@ -69,6 +70,7 @@ fn rows(experiment: &Experiment, bill: &Comparison) -> Vec<Vec<String>> {
     rows
 }
 
+/// Whether to disaggregate, in a sentence.
 fn verdict(experiment: &Experiment, bill: &Comparison) -> String {
     let saving = bill.saving() * 100.0;
     let direct = bill.direct_cost();
@@ -91,6 +93,7 @@ fn verdict(experiment: &Experiment, bill: &Comparison) -> String {
     format!("Do not disaggregate: it costs {amount} more, {:.2} %; {why}.\n", -saving)
 }
 
+/// How much of what is bought is used, in sentences.
 fn used(answer: &Answer) -> String {
     let mut text = String::new();
     for one in &answer.usage {
@@ -105,6 +108,7 @@ fn used(answer: &Answer) -> String {
     text
 }
 
+/// A row for each value, with the savings beside it and where the verdict changes.
 fn changes(experiment: &Experiment, all: &[Sensitivity]) -> Vec<Vec<String>> {
     let mut rows = vec![row([
         "what changes the verdict",
@@ -145,12 +149,13 @@ fn value_text(experiment: &Experiment, knob: Knob, value: u64) -> String {
     }
 }
 
+/// Billionths in percent.
 fn percent(ppb: u64) -> String {
     let text = format!("{:.3}", ppb as f64 / 1e7);
     format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// What growth makes of a deployment in balance.
+/// A sentence on the growth from which pools pay, from a deployment in balance.
 pub(super) fn wedge(wedge: &Wedge) -> String {
     const FROM: &str = "From servers whose flash and processors are both fully used, \
                         disaggregation pays once\n";

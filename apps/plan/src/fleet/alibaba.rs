@@ -1,5 +1,5 @@
 //! The containers of Alibaba's cluster trace of 2018 (`container_meta.csv`), CSV without names:
-//! what a container asks for, each time that changes, and where it is.
+//! a container's machine and request, each time the request changes.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,7 +10,7 @@ use planner::fleet::Fleet;
 use super::trace::{Row, Stays, Time, each_row, wants};
 use crate::PlanError;
 
-/// Cells of a row.
+/// Indices of cells in a row.
 const CONTAINER: usize = 0;
 const MACHINE: usize = 1;
 const TIME: usize = 2;
@@ -20,7 +20,7 @@ const CPU: usize = 5;
 const MEMORY: usize = 7;
 const CELLS: usize = 8;
 
-/// Hundredths of a core of its machines; memory is in hundredths of a machine's.
+/// Hundredths of a core that a machine has; memory is in hundredths of a machine's.
 const CORES: f64 = 9_600.0;
 /// The trace has eight days.
 const HOURS: u32 = 8 * 24;
@@ -33,10 +33,10 @@ struct Running {
     wants: Demand,
 }
 
-/// Reads a file, for shares of a machine.
+/// Reads the trace, with `server` as its machine; returns also how many stays were too short.
 ///
 /// # Errors
-/// The first thing that cannot be, with its place.
+/// The first invalid row, with its place.
 pub(super) fn read(path: &Path, server: &Server) -> Result<(Fleet, u64), PlanError> {
     let mut stays = Stays::default();
     let mut running: BTreeMap<String, Running> = BTreeMap::new();

@@ -1,5 +1,5 @@
 //! Azure's trace for packing of 2020 (Hadary et al., Protean, OSDI 2020), a SQLite database: tables
-//! `vm` (who asks for a type, from when to when, in days) and `vmType` (what a type takes of each
+//! `vm` (who requests a type, from when to when, in days) and `vmType` (what a type takes of each
 //! kind of machine, as shares).
 //!
 //! Read by the program `sqlite3`, so that nobody who does not read this trace needs its library.
@@ -22,7 +22,7 @@ const DAY: f64 = 24.0;
 const CELLS: usize = 8;
 const MAGIC: &[u8] = b"SQLite format 3\0";
 
-/// What is asked: types that do not fit a kind of machine are not on it.
+/// The query for the requests of one kind of machine; types that do not fit it are left out.
 fn query(machine: u64) -> String {
     format!(
         "SELECT vm.vmId, vm.tenantId, vm.starttime, vm.endtime, t.core, t.memory, t.ssd, t.nic \
@@ -34,11 +34,11 @@ fn query(machine: u64) -> String {
 const MOST: &str = "SELECT t.machineId FROM vm JOIN vmType AS t ON t.vmTypeId = vm.vmTypeId \
                     GROUP BY t.machineId ORDER BY count(*) DESC, t.machineId LIMIT 1;";
 
-/// Reads a file for one kind of machine, that with most requests if none is said, in shares of such
-/// a machine.
+/// Reads the trace for one kind of machine, by default that with most requests, with `server` as
+/// its machine; returns also how many stays were too short.
 ///
 /// # Errors
-/// The first thing that cannot be, with its place.
+/// The first invalid row, with its place.
 pub(super) fn read(
     path: &Path,
     machine: Option<u64>,
@@ -84,7 +84,7 @@ pub(super) fn read(
     Ok((stays.finish(HOURS, server), short))
 }
 
-/// Whether it is a database at all.
+/// Refuses a file that is no SQLite database.
 fn check(path: &Path) -> Result<(), DocumentError> {
     let unreadable = |source| DocumentError::Unreadable { path: path.to_owned(), source };
     let mut begin = Vec::new();
@@ -97,7 +97,7 @@ fn check(path: &Path) -> Result<(), DocumentError> {
     Err(DocumentError::At { place: path.display().to_string(), message })
 }
 
-/// Rows of an answer, one by one.
+/// Runs a query with `sqlite3`, and hands each row of the answer to `take`.
 fn ask(
     path: &Path,
     query: &str,
@@ -106,7 +106,7 @@ fn ask(
 ) -> Result<(), PlanError> {
     let place = path.display().to_string();
     let failed = |source| PlanError::Sqlite { place: place.clone(), source };
-    // Neither a file of the user's nor one that the database names may do anything.
+    // Neither settings of the user nor a file that the database names may have any effect.
     let file = path.canonicalize().map_err(failed)?;
     let mut command = Command::new("sqlite3");
     command.args(["-init", "/dev/null", "-batch", "-readonly", "-safe", "-csv", "-noheader"]);

@@ -10,7 +10,7 @@ use planner::fleet::Fleet;
 use super::trace::{Row, Stays, Time, each_row, hour, wants};
 use document::DocumentError;
 
-/// Cells of a row.
+/// Indices of cells in a row.
 const TIME: usize = 0;
 const JOB: usize = 2;
 const TASK: usize = 3;
@@ -22,7 +22,7 @@ const MEMORY: usize = 10;
 const DISK: usize = 11;
 const CELLS: usize = 13;
 
-/// Kinds of events: a task begins to run; it ends, in any way; what it asks for changes.
+/// Kinds of events: a task begins to run; its request changes; the last of the ways to end.
 const SCHEDULE: f64 = 1.0;
 const UPDATE_RUNNING: f64 = 8.0;
 const LAST_END: f64 = 6.0;
@@ -37,10 +37,11 @@ struct Running {
     wants: Demand,
 }
 
-/// Reads files in their order, for shares of a machine: requests are in those of the largest.
+/// Reads the files of the trace in order, with `server` as its largest machine, of which requests
+/// are shares; returns also how many stays were too short.
 ///
 /// # Errors
-/// The first thing that cannot be, with its place.
+/// The first invalid row, with its place.
 pub(super) fn read(paths: &[PathBuf], server: &Server) -> Result<(Fleet, u64), DocumentError> {
     let mut stays = Stays::default();
     let mut running: BTreeMap<(String, String), (String, Running)> = BTreeMap::new();

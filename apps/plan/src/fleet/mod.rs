@@ -27,13 +27,13 @@ use crate::flags::FleetFlags;
 use document::Source;
 use document::csv::list;
 
-/// Rows of a table that is written.
+/// The most rows of a table that is written.
 const ROWS_MAX: usize = 50_000_000;
 
 /// Runs `afar plan fleet`.
 ///
 /// # Errors
-/// When a trace cannot be read, or a result cannot be written.
+/// If a trace cannot be read, or a result cannot be written.
 pub(super) fn fleet(flags: &FleetFlags) -> Result<ExitCode, Failure> {
     let server = match (&flags.server, flags.synthetic) {
         (Some(text), _) => parse_server(text)?,
@@ -53,6 +53,7 @@ pub(super) fn fleet(flags: &FleetFlags) -> Result<ExitCode, Failure> {
     write(Written { table: text(&fleet, &server, &hourly, busiest, short), files })
 }
 
+/// Reads a trace, or makes tenants up; returns also how many stays were too short.
 fn read(flags: &FleetFlags, server: &Server) -> Result<(Fleet, u64), PlanError> {
     if let Some(path) = &flags.azure {
         return azure::read(path, flags.machine, server);
@@ -67,8 +68,8 @@ fn read(flags: &FleetFlags, server: &Server) -> Result<(Fleet, u64), PlanError> 
     Ok((Fleet::made_up(count, flags.hours, flags.seed, server), 0))
 }
 
-/// What shares of a machine are shares of, unless it is said: traces do not tell. Of processors
-/// there are a million, so that a share is in millionths.
+/// The default machine of traces, which have only shares. It has a million of processors, so that
+/// a share is in millionths.
 fn machine() -> Server {
     Server::default()
         .with(Dimension::Capacity, 4_000_000_000_000)
@@ -77,6 +78,7 @@ fn machine() -> Server {
         .with(Dimension::Network, 25_000_000_000)
 }
 
+/// The machine of `--server`.
 fn parse_server(text: &str) -> Result<Server, DocumentError> {
     let source = Source { name: format!("--server {text}"), text: text.to_owned() };
     let mut server = Server::default();
@@ -99,7 +101,7 @@ fn parse_server(text: &str) -> Result<Server, DocumentError> {
     Ok(server)
 }
 
-/// Everybody who is there in an hour, with what they want at their peak.
+/// The table of all stays in an hour, with what each wants at its peak.
 fn tenants(fleet: &Fleet, hour: u32) -> Grid {
     let there = || fleet.stays.iter().filter(|stay| (stay.from..stay.to).contains(&hour));
     let name = |(index, stay): (usize, &planner::fleet::Stay)| {
@@ -118,12 +120,13 @@ fn tenants(fleet: &Fleet, hour: u32) -> Grid {
     grid
 }
 
+/// The error of a table with too many rows.
 fn too_many() -> DocumentError {
     let message = format!("the table would have more than {ROWS_MAX} rows; use fewer tenants");
     DocumentError::At { place: "afar plan fleet".to_owned(), message }
 }
 
-/// What tenants want by hour.
+/// The table of what each tenant wants by hour.
 fn series(fleet: &Fleet) -> Result<Grid, DocumentError> {
     let hours = fleet.hours as usize;
     if fleet.tenants.len().saturating_mul(hours) > ROWS_MAX {
@@ -142,7 +145,7 @@ fn series(fleet: &Fleet) -> Result<Grid, DocumentError> {
     Ok(grid)
 }
 
-/// What tenants want of the memory of servers, by hour.
+/// The table of what each tenant wants of each server's memory by hour.
 fn memory(fleet: &Fleet) -> Result<Grid, DocumentError> {
     let rows: u64 = fleet.stays.iter().map(|stay| u64::from(stay.to - stay.from)).sum();
     if rows > ROWS_MAX as u64 {
@@ -164,13 +167,14 @@ fn memory(fleet: &Fleet) -> Result<Grid, DocumentError> {
     ])
 }
 
-/// Most and mean by hour.
+/// The largest and the mean demand of all tenants in an hour.
 fn most_and_mean(hourly: &[[u128; 6]], dimension: Dimension) -> (f64, f64) {
     let sums = hourly.iter().map(|sums| sums[dimension as usize] as f64);
     let most = sums.clone().fold(0.0, f64::max);
     (most, sums.sum::<f64>() / hourly.len().max(1) as f64)
 }
 
+/// The readable summary of the fleet.
 fn text(fleet: &Fleet, server: &Server, hourly: &[[u128; 6]], busiest: u32, short: u64) -> String {
     let there = fleet.stays.iter().filter(|stay| (stay.from..stay.to).contains(&busiest)).count();
     let mut text = format!(
@@ -211,6 +215,7 @@ fn text(fleet: &Fleet, server: &Server, hourly: &[[u128; 6]], busiest: u32, shor
     text
 }
 
+/// The picture of what all tenants want by hour.
 fn picture(hourly: &[[u128; 6]]) -> String {
     let rows = Dimension::ALL.into_iter().filter_map(|dimension| {
         let (most, _) = most_and_mean(hourly, dimension);
@@ -225,6 +230,7 @@ fn picture(hourly: &[[u128; 6]]) -> String {
     })
 }
 
+/// The record of the fleet.
 fn recorded(
     fleet: &Fleet,
     server: &Server,

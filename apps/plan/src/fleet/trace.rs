@@ -19,7 +19,7 @@ const STAYS_MAX: usize = 20_000_000;
 /// Ten years.
 const HOURS_MAX: f64 = 87_600.0;
 
-/// A row and where it stands.
+/// A row with its file and line.
 pub(super) struct Row<'a> {
     pub(super) name: &'a str,
     pub(super) line: u64,
@@ -27,7 +27,7 @@ pub(super) struct Row<'a> {
 }
 
 impl Row<'_> {
-    /// What is wrong with a cell.
+    /// An error about a cell, with its place.
     pub(super) fn wrong(&self, cell: usize, message: impl Into<String>) -> DocumentError {
         let before: usize = self.cells.iter().take(cell).map(|one| one.chars().count() + 1).sum();
         let place = format!("{}:{}:{}", self.name, self.line, before + 1);
@@ -51,14 +51,14 @@ impl Row<'_> {
         })
     }
 
-    /// A name that is not empty.
+    /// The text of a cell; an empty cell is an error.
     pub(super) fn text(&self, cell: usize) -> Result<&str, DocumentError> {
         let text = self.cells[cell].trim();
         if text.is_empty() { Err(self.wrong(cell, "there should be a name")) } else { Ok(text) }
     }
 }
 
-/// Reads a file row by row; each must have so many cells.
+/// Hands each row of a file to `take`; a row must have `count` cells.
 pub(super) fn each_row(
     path: &Path,
     count: usize,
@@ -69,7 +69,7 @@ pub(super) fn each_row(
     read_rows(BufReader::new(file), path, count, take)
 }
 
-/// The same for what is read from elsewhere.
+/// The same for any reader; `path` stands for it in errors.
 pub(super) fn read_rows(
     mut reader: impl BufRead,
     path: &Path,
@@ -108,17 +108,17 @@ pub(super) fn read_rows(
     Ok(())
 }
 
-/// Stays as they become known.
+/// The stays of a trace, as read so far.
 #[derive(Debug, Default)]
 pub(super) struct Stays {
     tenants: BTreeMap<String, u32>,
     servers: BTreeMap<String, u32>,
     stays: Vec<Stay>,
-    /// Those that no full hour has seen.
+    /// Stays in which no hour begins, which are left out.
     pub(super) short_count: u64,
 }
 
-/// When somebody was there, in hours; for ever if there is no end.
+/// The time of a stay, in hours; without an end it lasts for ever.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Time {
     pub(super) from: f64,
@@ -126,10 +126,10 @@ pub(super) struct Time {
 }
 
 impl Stays {
-    /// Adds one. Hours are looked at as they begin.
+    /// Adds a stay, which covers the hours that begin in it.
     ///
     /// # Errors
-    /// When there are too many.
+    /// If there are too many tenants, machines or stays.
     pub(super) fn add(
         &mut self,
         row: &Row<'_>,
@@ -157,16 +157,16 @@ impl Stays {
         Ok(())
     }
 
-    /// Whether there is room for so many more, which may be known only by how they began.
+    /// Checks that there is room for `more` stays, some of which may not have ended yet.
     ///
     /// # Errors
-    /// When there is none.
+    /// If there is no room.
     pub(super) fn room(&self, row: &Row<'_>, more: usize) -> Result<(), DocumentError> {
         let is_full = self.stays.len() + more > STAYS_MAX;
         if is_full { Err(too_many(row, "stays", STAYS_MAX)) } else { Ok(()) }
     }
 
-    /// All of them, for so many hours; those without a machine get one.
+    /// The fleet of all stays within `hours`; stays without a machine get one.
     pub(super) fn finish(self, hours: u32, server: &Server) -> Fleet {
         let names = |numbers: BTreeMap<String, u32>| {
             let mut names = vec![String::new(); numbers.len()];
@@ -185,10 +185,12 @@ impl Stays {
     }
 }
 
+/// The error of a trace with more than `most` of something.
 fn too_many(row: &Row<'_>, what: &str, most: usize) -> DocumentError {
     row.wrong(0, format!("there are more than {most} {what}; give a part of the trace"))
 }
 
+/// The number of a name, a new one for a new name; `None` if there are too many names.
 fn number(numbers: &mut BTreeMap<String, u32>, name: &str) -> Option<u32> {
     if let Some(number) = numbers.get(name) {
         return Some(*number);
@@ -204,7 +206,7 @@ pub(super) fn hour(hours: f64) -> u32 {
     hours.ceil().clamp(0.0, HOURS_MAX) as u32
 }
 
-/// Shares of a machine as amounts of one.
+/// Shares of a machine as amounts.
 pub(super) fn wants(server: &Server, shares: &[(Dimension, f64)]) -> Demand {
     let mut wants = Demand::default();
     for &(dimension, share) in shares {

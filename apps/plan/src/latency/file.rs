@@ -1,4 +1,5 @@
-//! A file about round trips: TOML into designs, scopes, rates, targets and how a link is shared.
+//! The file of `afar plan latency`: TOML into designs, scopes, rates, targets and how a link is
+//! shared.
 
 use std::path::Path;
 
@@ -10,7 +11,7 @@ use toml::Spanned;
 use document::DocumentError;
 use document::{Source, Value};
 
-/// What is used without a file, and what files are begun with.
+/// The example: used without a file, and printed by `--print`.
 pub(super) const EXAMPLE: &str = include_str!("../../../../examples/plan/table4.toml");
 
 #[derive(Debug, Default, Deserialize)]
@@ -53,7 +54,7 @@ struct TargetTable {
 struct GroupTable {
     name: String,
     parts: Vec<PartTable>,
-    /// Of scopes.
+    /// For scopes only.
     trunks: Option<Spanned<TrunksTable>>,
 }
 
@@ -82,14 +83,14 @@ struct SizeTable {
     share: Value,
 }
 
-/// A latency that something needs.
+/// A round trip that something needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Target {
     pub(super) name: String,
     pub(super) rtt: Duration,
 }
 
-/// A file and settings, understood.
+/// A file with settings applied, parsed.
 #[derive(Debug, Clone)]
 pub(super) struct Experiment {
     pub(super) name: String,
@@ -98,9 +99,9 @@ pub(super) struct Experiment {
     pub(super) targets: Vec<Target>,
     pub(super) designs: Vec<Group>,
     pub(super) scopes: Vec<Group>,
-    /// If pages go in packets.
+    /// How pages are cut into packets; `None` if they are not.
     pub(super) packets: Option<Packets>,
-    /// By scope.
+    /// The trunks of each scope.
     pub(super) trunks: Vec<Trunks>,
     pub(super) sharing: Sharing,
     pub(super) is_papers: bool,
@@ -110,7 +111,7 @@ impl Experiment {
     /// Reads a file, or takes the example, and applies settings to it.
     ///
     /// # Errors
-    /// The first thing that cannot be, with its place.
+    /// The first invalid key or value, with its place.
     pub(super) fn read(path: Option<&Path>, settings: &[String]) -> Result<Self, DocumentError> {
         let base = match path {
             Some(path) => Source::read(path)?,
@@ -131,6 +132,7 @@ impl Experiment {
         Ok(experiment)
     }
 
+    /// Parses a file; what it says of sharing is added to `sharing`.
     fn of(source: &Source, sharing: &mut Shared) -> Result<Self, DocumentError> {
         let document: Document = source.parse()?;
         let missing = |what: &str| source.wrong(&(0..0), format!("there is no {what}; give one"));
@@ -186,7 +188,7 @@ impl Experiment {
     }
 }
 
-/// What was said of sharing so far.
+/// The keys of `[sharing]`, as read so far.
 #[derive(Debug, Default)]
 struct Shared {
     load: Option<f64>,
@@ -197,6 +199,7 @@ struct Shared {
 }
 
 impl Shared {
+    /// Takes over what a file or a setting says.
     fn apply(&mut self, source: &Source, table: &SharingTable) -> Result<(), DocumentError> {
         if let Some(value) = &table.load {
             self.load = Some(share(source, value)?);
@@ -223,6 +226,7 @@ impl Shared {
         Ok(())
     }
 
+    /// How the link is shared; keys that exclude one another are an error.
     fn finish(self, base: &Source) -> Result<Sharing, DocumentError> {
         let wrong = |message: &str| Err(base.wrong(&(0..0), format!("sharing: {message}")));
         match (self.load, self.clients) {
@@ -244,6 +248,7 @@ impl Shared {
     }
 }
 
+/// A design or a scope with its parts.
 fn group(source: &Source, table: &GroupTable) -> Result<Group, DocumentError> {
     let part = |part: &PartTable| {
         let count = u32::try_from(*part.count.get_ref()).map_err(|_| {
@@ -257,6 +262,7 @@ fn group(source: &Source, table: &GroupTable) -> Result<Group, DocumentError> {
 
 const NO_TRUNKS: TrunksTable = TrunksTable { count: 0, times: 1 };
 
+/// How pages are cut into packets.
 fn packets(source: &Source, table: &PacketsTable) -> Result<Packets, DocumentError> {
     let last = &table.last;
     let is_padded = match last.get_ref().0.as_str() {
@@ -275,6 +281,7 @@ fn packets(source: &Source, table: &PacketsTable) -> Result<Packets, DocumentErr
     })
 }
 
+/// A size; 0 is an error.
 fn page_of(source: &Source, value: &Value) -> Result<Bytes, DocumentError> {
     let bytes: Bytes = source.value(value)?;
     if bytes == Bytes::ZERO {
@@ -283,6 +290,7 @@ fn page_of(source: &Source, value: &Value) -> Result<Bytes, DocumentError> {
     Ok(bytes)
 }
 
+/// A whole number from 1 to 100,000; `what` names it in errors.
 fn whole(source: &Source, value: &Value, what: &str) -> Result<u32, DocumentError> {
     let text = &value.get_ref().0;
     text.parse().ok().filter(|number| (1..=100_000).contains(number)).ok_or_else(|| {

@@ -28,14 +28,14 @@ use document::Source;
 struct Way<'a> {
     design: &'a Group,
     scope: &'a Group,
-    /// By rate.
+    /// The round trip at each rate.
     trips: Vec<(BitsPerSec, RoundTrip)>,
 }
 
 /// Runs `afar plan latency`.
 ///
 /// # Errors
-/// When the file or a setting cannot be, or a result cannot be written.
+/// If the file or a setting is invalid, or a result cannot be written.
 pub(super) fn latency(flags: &LatencyFlags) -> Result<ExitCode, Failure> {
     if flags.print {
         let text = match &flags.experiment {
@@ -61,6 +61,7 @@ pub(super) fn latency(flags: &LatencyFlags) -> Result<ExitCode, Failure> {
     })
 }
 
+/// Every design in every scope, with its round trips.
 fn paths(experiment: &Experiment) -> Result<Vec<Way<'_>>, LatencyError> {
     let mut paths = Vec::new();
     for design in &experiment.designs {
@@ -81,8 +82,8 @@ fn paths(experiment: &Experiment) -> Result<Vec<Way<'_>>, LatencyError> {
     Ok(paths)
 }
 
-/// What a program was found to need, from the record of `afar sweep --find`: what `--json` has
-/// written, or what is in the directory of the sweep.
+/// The round trip that a program needs, from a record of `afar sweep --find`: a file of `--json`,
+/// or the directory of the sweep.
 fn requirement(path: &Path) -> Result<Target, DocumentError> {
     let file = path.join(results::REQUIREMENTS_FILE);
     let is_directory = path.is_dir();
@@ -113,10 +114,12 @@ fn requirement(path: &Path) -> Result<Target, DocumentError> {
     Ok(Target { name, rtt })
 }
 
+/// A time in microseconds, as text.
 fn us(time: Duration) -> String {
     format!("{:.2}", time.as_ns_f64() / 1e3)
 }
 
+/// The readable table of parts and totals, and which targets are met.
 fn text(experiment: &Experiment, paths: &[Way<'_>]) -> String {
     let mut head = vec!["µs".to_owned()];
     head.extend(paths.iter().map(|path| path.design.name.clone()));
@@ -167,11 +170,12 @@ These are Gao et al. 2016, Table 4. For RDMA and NIC integration between racks a
 text (§3.3) has 3.59 µs; the components of the table add up to 3.65.
 ";
 
+/// The parts of a way: those of its design, then those of its scope.
 fn parts<'a>(path: &Way<'a>) -> impl Iterator<Item = &'a planner::latency::Component> + use<'a> {
     path.design.components.iter().chain(&path.scope.components)
 }
 
-/// Which paths are short enough for what.
+/// The table of the rates at which each way meets each target.
 fn targets(experiment: &Experiment, paths: &[Way<'_>]) -> String {
     if experiment.targets.is_empty() {
         return String::new();
@@ -227,6 +231,7 @@ fn picture(experiment: &Experiment, paths: &[Way<'_>]) -> String {
     })
 }
 
+/// The table for CSV: a row for each way and rate.
 fn rows(record: &record::RoundTrips) -> Grid {
     let paths = || record.paths.iter();
     let text = |of: fn(&record::Path) -> String| Column::Text(paths().map(of).collect());
@@ -245,6 +250,7 @@ fn rows(record: &record::RoundTrips) -> Grid {
     ]
 }
 
+/// The record of all round trips.
 fn recorded(experiment: &Experiment, paths: &[Way<'_>]) -> record::RoundTrips {
     let path = |path: &Way<'_>, rate: BitsPerSec, trip: &RoundTrip| {
         let met = experiment.targets.iter().filter(|target| trip.total() <= target.rtt);

@@ -1,4 +1,4 @@
-//! A file about tenants and servers: TOML, and CSV for many tenants, into a problem.
+//! The file of `afar plan place`: TOML, and CSV for many tenants, into a problem.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +15,7 @@ use document::DocumentError;
 use document::csv::rows;
 use document::{Source, Value};
 
-/// What files are begun with.
+/// The example that `--print` prints.
 pub(super) const EXAMPLE: &str = include_str!("../../../../examples/plan/place.toml");
 
 #[derive(Debug, Default, Deserialize)]
@@ -51,16 +51,16 @@ struct PriceTable {
     moved: Option<Value>,
 }
 
-/// What a migration is worth, if that is known.
+/// Prices of a migration; `None` where the file gives none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Prices {
-    /// A server that is free.
+    /// What a server is worth that becomes free.
     pub(super) server: Option<Money>,
-    /// A terabyte that moves.
+    /// What moving a terabyte costs.
     pub(super) moved: Option<Money>,
 }
 
-/// A file, understood.
+/// A file, parsed.
 #[derive(Debug)]
 pub(super) struct Experiment {
     pub(super) problem: Problem,
@@ -69,7 +69,7 @@ pub(super) struct Experiment {
     pub(super) places: Places,
 }
 
-/// Where tenants stand: the first of them in the file, the others in the table that it names.
+/// The places of tenants: of the first `first_count` in the file, of the others in its table.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     sources: Vec<Source>,
@@ -78,7 +78,8 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// That of whom an error is about; `otherwise` if it is about nobody, or who was added.
+    /// The place of the tenant that an error concerns; `otherwise` if it concerns none, or one that
+    /// a flag added.
     pub(super) fn of(&self, problem: &Problem, error: &PlaceError, otherwise: &str) -> String {
         let find = |name: &str| problem.tenants.iter().position(|tenant| tenant.name == name);
         let found = error.tenant().and_then(find).and_then(|tenant| {
@@ -92,11 +93,12 @@ impl Places {
 /// Reads a file and the file of tenants that it may name.
 ///
 /// # Errors
-/// The first thing that cannot be, with its place.
+/// The first invalid key or value, with its place.
 pub(super) fn read(path: &Path) -> Result<Experiment, DocumentError> {
     parse(&Source::read(path)?)
 }
 
+/// Parses a file, and reads the table of tenants that it may name.
 fn parse(source: &Source) -> Result<Experiment, DocumentError> {
     let document: Document = source.parse()?;
     let mut server = Server::default();
@@ -149,6 +151,7 @@ fn parse(source: &Source) -> Result<Experiment, DocumentError> {
     Ok(Experiment { problem, scope, prices, places: Places { sources, first_count, at } })
 }
 
+/// The round trips of `[rtt]`, by default those of the paper.
 fn scope(source: &Source, table: &RttTable) -> Result<Scope, DocumentError> {
     let mut scope = Scope::PAPERS;
     if let Some(value) = &table.rack {
@@ -168,10 +171,10 @@ fn scope(source: &Source, table: &RttTable) -> Result<Scope, DocumentError> {
     Ok(scope)
 }
 
-/// Where tenants are: columns tenant, replica, server, as a placement is written.
+/// Reads the servers of each tenant now: columns tenant, replica, server, as `--csv` writes them.
 ///
 /// # Errors
-/// The first thing that cannot be, with its place.
+/// The first invalid row, with its place.
 pub(super) fn now(path: &Path, problem: &Problem) -> Result<Vec<Vec<u32>>, DocumentError> {
     let source = Source::read(path)?;
     let numbers: BTreeMap<&str, usize> =

@@ -26,20 +26,20 @@ use super::picture::{Cells, cells};
 use super::{PlanError, Written, when, write};
 use crate::flags::PlaceFlags;
 
-/// Rows of tables that grow with the problem.
+/// The most rows of tables that grow with the problem.
 const SHOWN: usize = 20;
 
 /// Runs `afar plan place`.
 ///
 /// # Errors
-/// When there is no placement, a file or flag cannot be, or a result cannot be written.
+/// If there is no placement, a file or flag is invalid, or a result cannot be written.
 pub(super) fn place(flags: &PlaceFlags) -> Result<ExitCode, Failure> {
     if flags.print {
         terminal::answer(file::EXAMPLE)?;
         return Ok(ExitCode::SUCCESS);
     }
     let (found, name) = match (&flags.experiment, flags.synthetic) {
-        // What is about nobody is about the whole file.
+        // An error that concerns no tenant concerns the whole file.
         (Some(path), _) => (file::read(path)?, format!("{}:1:1", path.display())),
         (None, count) => {
             let tenants = fleet(count.unwrap_or(1) as usize, flags.seed);
@@ -85,10 +85,11 @@ pub(super) fn place(flags: &PlaceFlags) -> Result<ExitCode, Failure> {
     write(Written { table, files })
 }
 
-/// Work of fewer tenants is over before anybody has read how long it takes.
+/// From this many tenants on, a search has a progress line.
 const WATCHED_MIN: usize = 100_000;
 const PARTS: usize = 10;
 
+/// Finds a placement, with a progress line if there are many tenants.
 fn watched(problem: &Problem) -> Result<Placement, PlaceError> {
     let count = problem.tenants.len();
     if count < WATCHED_MIN {
@@ -97,7 +98,7 @@ fn watched(problem: &Problem) -> Result<Placement, PlaceError> {
     let mut progress = console::Progress::new("part", PARTS);
     let mut last = 0.0;
     planner::place::place_watched(problem, &mut |share| {
-        // Several rules may be tried, of which each begins with nothing.
+        // Several rules may be tried, each of which begins with a share of 0.
         while share > last && share * PARTS as f64 >= (progress.ended() + 1) as f64 {
             progress.end(&format!("{:.0} % of {count} tenants", share * 100.0));
         }
@@ -106,6 +107,7 @@ fn watched(problem: &Problem) -> Result<Placement, PlaceError> {
     })
 }
 
+/// Finds a placement; with `exact`, HiGHS looks for fewer servers for at most this time.
 #[cfg(feature = "highs")]
 fn placed(
     problem: &Problem,
@@ -123,6 +125,7 @@ fn placed(
     })
 }
 
+/// Finds a placement; `exact` is an error in an afar without HiGHS.
 #[cfg(not(feature = "highs"))]
 fn placed(
     problem: &Problem,
@@ -134,16 +137,17 @@ fn placed(
     }
 }
 
-/// From one placement to another.
+/// A migration from one placement to another.
 struct Change {
     moves: Vec<planner::place::Move>,
-    /// What was on servers in use.
+    /// What was on each server in use before.
     before: Contents,
     rate: BitsPerSec,
     prices: Prices,
 }
 
 impl Change {
+    /// The bytes that move.
     fn bytes(&self, problem: &Problem) -> Bytes {
         let bytes = |one: &planner::place::Move| {
             Bytes::new(problem.tenants[one.tenant].wants.get(Dimension::Capacity))
@@ -151,6 +155,7 @@ impl Change {
         self.moves.iter().map(bytes).fold(Bytes::ZERO, Bytes::saturating_add)
     }
 
+    /// The readable list of moves, with their time and worth.
     fn text(&self, problem: &Problem, placement: &Placement) -> String {
         if self.moves.is_empty() {
             return "\nNobody moves.\n".to_owned();
@@ -182,12 +187,12 @@ impl Change {
         )
     }
 
-    /// Servers that are free then.
+    /// How many servers the migration frees.
     fn freed(&self, placement: &Placement) -> usize {
         self.before.len().saturating_sub(placement.servers as usize)
     }
 
-    /// What free servers are worth and what moving costs.
+    /// What free servers are worth and what moving costs; `None` unless both prices are given.
     fn benefit(&self, problem: &Problem, placement: &Placement) -> Option<(f64, f64)> {
         let (server, moved) = (self.prices.server?, self.prices.moved?);
         let terabytes = self.bytes(problem).get() as f64 / 1e12;
@@ -195,6 +200,7 @@ impl Change {
         Some((freed * server.units_f64(), terabytes * moved.units_f64()))
     }
 
+    /// A sentence on benefit and cost, or on the bytes that move for each free server.
     fn worth(&self, problem: &Problem, placement: &Placement) -> String {
         let freed = self.freed(placement) as u64;
         match self.benefit(problem, placement) {
@@ -212,7 +218,7 @@ impl Change {
     }
 }
 
-/// How long bytes take, which may be longer than a duration can be.
+/// How long bytes take to move, as text; it may exceed the longest `Duration`.
 fn hours(rate: BitsPerSec, bytes: Bytes) -> String {
     let seconds = bytes.get() as f64 * 8.0 / rate.get() as f64;
     match seconds {
@@ -222,9 +228,10 @@ fn hours(rate: BitsPerSec, bytes: Bytes) -> String {
     }
 }
 
-/// What is on each server: tenants, and sums by dimension.
+/// The number of tenants on each server, and sums of demand by dimension.
 type Contents = BTreeMap<u32, (usize, [u128; 6])>;
 
+/// What is on each server, where tenants are in `places`.
 fn contents(problem: &Problem, places: &[Vec<u32>]) -> Contents {
     let mut servers = Contents::new();
     for (tenant, places) in problem.tenants.iter().zip(places) {
@@ -239,6 +246,7 @@ fn contents(problem: &Problem, places: &[Vec<u32>]) -> Contents {
     servers
 }
 
+/// The readable placement: how good it is, and how full servers are.
 fn text(problem: &Problem, placement: &Placement) -> String {
     let Placement { servers, bound, is_best, .. } = placement;
     let tenants = problem.tenants.len();
@@ -280,6 +288,7 @@ fn text(problem: &Problem, placement: &Placement) -> String {
     text
 }
 
+/// The table for CSV: a row for each replica.
 fn rows(problem: &Problem, placement: &Placement) -> Grid {
     let (mut tenants, mut replicas, mut servers) = (Vec::new(), Vec::new(), Vec::new());
     for (tenant, places) in problem.tenants.iter().zip(&placement.places) {
@@ -296,7 +305,7 @@ fn rows(problem: &Problem, placement: &Placement) -> Grid {
     ]
 }
 
-/// Servers and how full each is in each dimension, before a migration, too.
+/// The picture of how full each server is in each dimension, also before a migration.
 fn picture(problem: &Problem, placement: &Placement, change: Option<&Change>) -> String {
     let after = contents(problem, &placement.places);
     let before = change.map(|change| &change.before);
@@ -325,7 +334,7 @@ fn picture(problem: &Problem, placement: &Placement, change: Option<&Change>) ->
     })
 }
 
-/// What each server has of what, by the server.
+/// What is used of each server in each dimension, as the record has it.
 fn used(problem: &Problem, contents: &Contents) -> Vec<record::Server> {
     let server = |(server, (count, sums)): (&u32, &(usize, [u128; 6]))| {
         let used = Dimension::ALL.map(|one| (one.name().to_owned(), sums[one as usize] as f64));
@@ -339,6 +348,7 @@ fn used(problem: &Problem, contents: &Contents) -> Vec<record::Server> {
     contents.iter().map(server).collect()
 }
 
+/// A migration as the record has it.
 fn migration(problem: &Problem, placement: &Placement, change: &Change) -> record::Migration {
     let moves = change.moves.iter().map(|one| {
         let tenant = &problem.tenants[one.tenant];
@@ -362,6 +372,7 @@ fn migration(problem: &Problem, placement: &Placement, change: &Change) -> recor
     }
 }
 
+/// The record of a placement.
 fn recorded(
     problem: &Problem,
     placement: &Placement,

@@ -29,7 +29,7 @@ impl Scope {
         Self { rack: Duration::from_ns(3_380), datacenter: Duration::from_ns(5_140), racks: 1 };
 }
 
-/// A tenant as it is written.
+/// A tenant as a table of the file has it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Wanted {
@@ -50,26 +50,26 @@ pub(super) struct Wanted {
     rack: Option<Value>,
 }
 
-/// Keys of a tenant, which are columns, too.
+/// Keys of a tenant in TOML, and columns in CSV.
 const KEYS: [&str; 15] = [
     "name", "capacity", "iops", "traffic", "qps", "memory", "network", "workload", "replicas",
     "with", "apart", "bursty", "tail", "latency", "rack",
 ];
 
-/// A tenant before it is known who the others are.
+/// A tenant whose references to others are not resolved yet.
 pub(super) struct Draft {
     guest: Guest,
-    /// Where it stands.
+    /// The tenant's offset in the text.
     pub(super) at: usize,
-    /// The name of whom it is to be with, and where that stands.
+    /// The name of the tenant whose servers it must share, and the offset of that name.
     with: Option<(String, usize)>,
-    /// The round trip that it needs, where its program is, and where those stand.
+    /// The round trip that it needs, and the rack of its program, each with its offset.
     latency: Option<(Duration, usize)>,
     rack: Option<(u32, usize)>,
 }
 
 impl Draft {
-    /// Of a table of TOML.
+    /// The draft in a table of TOML.
     pub(super) fn of(source: &Source, wanted: &Spanned<Wanted>) -> Result<Self, DocumentError> {
         let table = wanted.get_ref();
         let values = [
@@ -97,7 +97,7 @@ impl Draft {
         Self::from_pairs(source, wanted.span().start, given)
     }
 
-    /// Of keys and their values, with where they stand.
+    /// The draft of keys and values, each with its offset in the text.
     fn from_pairs<'a>(
         source: &Source,
         at: usize,
@@ -167,7 +167,7 @@ impl Draft {
     }
 }
 
-/// Tenants as CSV; empty cells say nothing.
+/// The tenants in CSV; an empty cell leaves its key unset.
 pub(super) fn table_of(source: &Source) -> Result<Vec<Draft>, DocumentError> {
     let mut rows = rows(&source.text);
     let header = rows.next().unwrap_or_default();
@@ -192,7 +192,7 @@ pub(super) fn table_of(source: &Source) -> Result<Vec<Draft>, DocumentError> {
 }
 
 impl Draft {
-    /// Binds it to its rack if no other is near enough for what it needs.
+    /// Binds the tenant to its rack if servers in other racks are too far for its latency.
     fn bind(&mut self, source: &Source, scope: &Scope) -> Result<(), DocumentError> {
         let Some((latency, at)) = self.latency else { return Ok(()) };
         let wrong = |message: String| Err(source.wrong(&(at..at), message));
@@ -226,13 +226,13 @@ impl Draft {
     }
 }
 
-/// With every digit: who allows that is to have it.
+/// A time in µs with every digit, so that a user can allow exactly that time.
 pub(super) fn exact(time: Duration) -> String {
     let text = format!("{:.6}", time.as_ns_f64() / 1e3);
     format!("{} µs", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// Names to numbers, and latencies to racks.
+/// Resolves references to other tenants, and binds tenants to racks.
 pub(super) fn finish<'a>(
     source: &dyn Fn(usize) -> &'a Source,
     drafts: Vec<Draft>,
@@ -261,10 +261,10 @@ pub(super) fn finish<'a>(
     Ok(tenants)
 }
 
-/// A tenant as a flag: `name=x,capacity=1TB`.
+/// Adds the tenant of a flag: `name=x,capacity=1TB`.
 ///
 /// # Errors
-/// When it is none, or there is one with its name.
+/// If the text is no tenant, or its name is taken.
 pub(super) fn add(problem: &mut Problem, text: &str, scope: &Scope) -> Result<(), DocumentError> {
     let source = Source { name: format!("--add-tenant {text}"), text: text.to_owned() };
     let mut pairs = Vec::new();

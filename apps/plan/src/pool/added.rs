@@ -8,7 +8,7 @@ use super::curve;
 use super::demand::{Day, Program};
 use super::predicted::{points, read};
 
-/// Programs that were predicted, and what they may become.
+/// Predictions of programs, with how slow each may be and how many servers run it.
 #[derive(Debug, Default)]
 pub(super) struct Predicted<'a> {
     pub(super) files: &'a [PathBuf],
@@ -21,14 +21,15 @@ pub(super) struct Predicted<'a> {
 }
 
 impl Predicted<'_> {
-    /// A program for each file, which wants the most that it used all the time.
+    /// A program for each file, which wants the whole of its memory all the time.
     ///
     /// # Errors
-    /// When a file is no prediction, or of several networks.
+    /// If a file is no prediction, or of several networks.
     pub(super) fn programs(&self) -> Result<Vec<Program>, DocumentError> {
         self.files.iter().map(|path| self.program(path)).collect()
     }
 
+    /// The program of one prediction.
     fn program(&self, path: &Path) -> Result<Program, DocumentError> {
         let source = Source::read(path)?;
         let record = read(&source).map_err(|error| DocumentError::At {

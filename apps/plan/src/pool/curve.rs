@@ -16,7 +16,7 @@ use document::csv::rows;
 /// Reads the curve of the cells in which axes have the values of `held`.
 ///
 /// # Errors
-/// When it is none, or several.
+/// If there is no such curve, or several.
 pub(super) fn read(path: &Path, held: &[(&str, &str)]) -> Result<Curve, DocumentError> {
     let source = Source::read(path)?;
     let is_json = source.text.trim_start().starts_with('{');
@@ -31,7 +31,7 @@ pub(super) fn read(path: &Path, held: &[(&str, &str)]) -> Result<Curve, Document
 /// A share of memory, as a percentage or a number up to 1.
 ///
 /// # Errors
-/// Why it is none.
+/// A message, if `text` is no share.
 pub(super) fn share(text: &str) -> Result<f64, String> {
     let share = match text.strip_suffix('%') {
         Some(percent) => percent.trim().parse::<f64>().map(|percent| percent / 100.0),
@@ -88,6 +88,7 @@ pub(super) fn of(
     Curve::new(read).map_err(|error| wrong(0, error.to_string()))
 }
 
+/// The points in a record of `afar sweep --json`.
 fn of_record(source: &Source) -> Result<Vec<Point>, DocumentError> {
     let record: Findings = results::read(&source.text).map_err(|error| DocumentError::At {
         place: source.name.clone(),
@@ -105,7 +106,7 @@ fn of_record(source: &Source) -> Result<Vec<Point>, DocumentError> {
     Ok(points)
 }
 
-// The upper end of an interval that something can be built on.
+// The upper end of a slowdown's interval; an error if it has none, is disturbed or implausible.
 fn vouched(cell: &Finding, slowdown: Estimate) -> Result<f64, String> {
     let settings = cell.settings.iter().map(|(axis, value)| format!("{axis}={value}"));
     let name = settings.collect::<Vec<_>>().join(" ");
@@ -119,6 +120,7 @@ fn vouched(cell: &Finding, slowdown: Estimate) -> Result<f64, String> {
     })
 }
 
+/// The points in a table of `afar sweep --csv`.
 fn of_table(source: &Source) -> Result<Vec<Point>, DocumentError> {
     let mut rows = rows(&source.text);
     let header = rows.next().unwrap_or_default();
@@ -128,7 +130,7 @@ fn of_table(source: &Source) -> Result<Vec<Point>, DocumentError> {
         let message = "there are no columns local and slowdown; name them in the first line";
         return Err(source.wrong(&(0..0), message));
     };
-    // What a table of a sweep says beside its axes.
+    // Columns of a sweep's table that are no axes.
     let figures = [
         "cell",
         "local",

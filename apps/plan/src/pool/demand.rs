@@ -19,11 +19,11 @@ const LOADS_MAX: usize = 40_000_000;
 const HOURS: usize = 24;
 const COLUMNS: [&str; 4] = ["server", "period", "program", "memory"];
 
-/// What a program wants on servers of its own.
+/// The memory that a program wants over a day on servers of its own.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Day {
     pub(super) servers: u32,
-    /// At the peak.
+    /// At the peak, bytes.
     pub(super) memory: u64,
     /// The share of it in the quietest hour.
     pub(super) low: f64,
@@ -39,7 +39,7 @@ pub(super) struct Servers {
 }
 
 impl Day {
-    /// A wave from the quietest hour to the peak and back, as many programs' days are.
+    /// The bytes in a period: a wave from the quietest hour to the peak and back.
     fn at(&self, period: usize) -> u64 {
         let hours = (period % HOURS) as f64 - f64::from(self.peak);
         let height = f64::midpoint(1.0, (hours / HOURS as f64 * std::f64::consts::TAU).cos());
@@ -50,10 +50,10 @@ impl Day {
     }
 }
 
-/// Reads the file of demand, if there is one, and adds what programs say themselves.
+/// Reads the file of demand, if there is one, and adds programs with servers of their own.
 ///
 /// # Errors
-/// The first thing that cannot be, with its place.
+/// The first invalid row or value, with its place.
 pub(super) fn read(
     base: &Source,
     file: Option<&Spanned<String>>,
@@ -87,6 +87,7 @@ pub(super) fn read(
     Ok(servers)
 }
 
+/// Parses the file of demand.
 fn parse(source: &Source, programs: &[Program]) -> Result<Servers, DocumentError> {
     let mut rows = rows(&source.text);
     let header = rows.next().unwrap_or_default();

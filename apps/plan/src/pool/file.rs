@@ -1,4 +1,4 @@
-//! A file about memory: TOML into loads of servers and what can be bought.
+//! The file of `afar plan pool`: TOML into loads of servers and what can be bought.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::amounts::small;
 use document::DocumentError;
 use document::{Source, Value};
 
-/// What is used without a file, and what files are begun with.
+/// The example: used without a file, and printed by `--print`.
 pub(super) const EXAMPLE: &str = include_str!("../../../../examples/plan/pool.toml");
 const GIB: Bytes = Bytes::from_gib(1);
 
@@ -72,19 +72,19 @@ struct PointTable {
     slowdown: Value,
 }
 
-/// A file and settings, understood.
+/// A file with settings applied, parsed.
 #[derive(Debug)]
 pub(super) struct Experiment {
     pub(super) name: String,
     pub(super) currency: String,
-    /// Whether prices were given; without any a byte is a byte.
+    /// Whether prices were given; without any, a byte costs the same everywhere.
     pub(super) has_prices: bool,
     pub(super) terms: Terms,
     pub(super) programs: Vec<Program>,
     pub(super) servers: demand::Servers,
 }
 
-/// What was said so far of all programs.
+/// Settings that concern all programs, as read so far.
 struct Terse {
     currency: String,
     has_prices: bool,
@@ -95,7 +95,7 @@ impl Experiment {
     /// Reads a file, or takes the example, and applies settings to it.
     ///
     /// # Errors
-    /// The first thing that cannot be, with its place.
+    /// The first invalid key or value, with its place.
     pub(super) fn read(
         path: Option<&Path>,
         settings: &[String],
@@ -105,11 +105,12 @@ impl Experiment {
             Some(path) => Source::read(path)?,
             None => Source { name: "pool.toml".to_owned(), text: EXAMPLE.to_owned() },
         };
-        // Of the example prices and steps are left.
+        // Predicted programs replace those of the example; its prices and steps stay.
         let is_example = path.is_none() && !predicted.files.is_empty();
         Self::of(&base, settings, (predicted, is_example))
     }
 
+    /// Parses a file, and applies settings and predictions to it.
     fn of(
         base: &Source,
         settings: &[String],
@@ -162,6 +163,7 @@ impl Experiment {
 }
 
 impl Terse {
+    /// Takes over what a file or a setting says.
     fn apply(&mut self, source: &Source, document: &Document) -> Result<(), DocumentError> {
         if let Some(currency) = &document.currency {
             self.currency.clone_from(currency);
@@ -204,6 +206,7 @@ impl Terse {
     }
 }
 
+/// A program with its bound, its curve and the memory it wants.
 fn program(source: &Source, spanned: &Spanned<ProgramTable>) -> Result<Program, DocumentError> {
     let table = spanned.get_ref();
     let bound = percent(source, &table.bound)?;
@@ -242,6 +245,7 @@ fn program(source: &Source, spanned: &Spanned<ProgramTable>) -> Result<Program, 
     Ok(Program { name: table.name.clone(), bound, least_ppm, alone })
 }
 
+/// The memory that a program wants on servers of its own.
 fn day(
     source: &Source,
     table: &ProgramTable,
@@ -258,7 +262,7 @@ fn day(
     })
 }
 
-/// A bound: a percentage, which may be more than all.
+/// A bound: a percentage, which may exceed 100 %.
 fn percent(source: &Source, value: &Value) -> Result<f64, DocumentError> {
     let text = &value.get_ref().0;
     let percent = text.strip_suffix('%').and_then(|percent| percent.trim().parse::<f64>().ok());
@@ -271,7 +275,7 @@ fn percent(source: &Source, value: &Value) -> Result<f64, DocumentError> {
         })
 }
 
-/// A share of memory.
+/// A share of memory, from 0 to 1.
 fn share(source: &Source, value: &Value) -> Result<f64, DocumentError> {
     curve::share(&value.get_ref().0).map_err(|message| source.wrong(&value.span(), message))
 }

@@ -24,14 +24,14 @@ use super::{PlanError, Written, when, write};
 use crate::flags::PoolFlags;
 use document::Source;
 
-/// Sizes of a server in a picture.
+/// Steps between the sizes of a server in a picture.
 const DRAWN: u64 = 10;
 const GIB: f64 = (1_u64 << 30) as f64;
 
 /// Runs `afar plan pool`.
 ///
 /// # Errors
-/// When the file or a setting cannot be, or a result cannot be written.
+/// If the file or a setting is invalid, or a result cannot be written.
 pub(super) fn pool(flags: &PoolFlags) -> Result<ExitCode, Failure> {
     if flags.print {
         let text = match &flags.experiment {
@@ -44,7 +44,7 @@ pub(super) fn pool(flags: &PoolFlags) -> Result<ExitCode, Failure> {
     let (files, held) = (&flags.predict[..], &flags.network[..]);
     let predicted = Predicted { files, held, bound: flags.bound, servers: flags.servers };
     let experiment = Experiment::read(flags.experiment.as_deref(), &flags.set, &predicted)?;
-    // All of these are about the whole file.
+    // These errors concern the whole file.
     let refused = |source| PlanError::Pool { place: format!("{}:1:1", experiment.name), source };
     let sizing = size(&experiment.servers.loads, &experiment.terms).map_err(refused)?;
     let sizes = sizes(&experiment, &sizing).map_err(refused)?;
@@ -58,7 +58,7 @@ pub(super) fn pool(flags: &PoolFlags) -> Result<ExitCode, Failure> {
     })
 }
 
-/// What is bought with servers from the smallest to the largest.
+/// What is bought for servers from the least memory to the most; nothing where no pool can be.
 fn sizes(experiment: &Experiment, sizing: &Sizing) -> Result<Vec<Purchase>, PoolError> {
     let (loads, terms) = (&experiment.servers.loads, &experiment.terms);
     let Some(with) = &sizing.with else { return Ok(Vec::new()) };
@@ -75,7 +75,7 @@ fn sizes(experiment: &Experiment, sizing: &Sizing) -> Result<Vec<Purchase>, Pool
     counts.into_iter().map(|count| purchase(loads, terms, Bytes::new(count * step))).collect()
 }
 
-/// The share of what is bought that nobody uses, when most is used and over all periods.
+/// The unused share of bought memory: at the peak, and in the mean of all periods.
 fn unused(experiment: &Experiment, sizing: &Sizing, bought: &Purchase) -> (f64, f64) {
     let periods = experiment.servers.loads.first().map_or(1, Vec::len);
     let bytes = bought.bytes.get() as f64;
@@ -83,10 +83,12 @@ fn unused(experiment: &Experiment, sizing: &Sizing, bought: &Purchase) -> (f64, 
     (1.0 - sizing.peak as f64 / bytes, 1.0 - mean / bytes)
 }
 
+/// An amount with its currency.
 fn money(experiment: &Experiment, amount: Money) -> String {
     format!("{}{amount}", experiment.currency)
 }
 
+/// The readable answer: programs, what is bought, and the verdict.
 fn text(experiment: &Experiment, sizing: &Sizing) -> String {
     let mut rows = vec![row(["program", "bound", "local at least"])];
     for program in &experiment.programs {
@@ -123,7 +125,7 @@ fn text(experiment: &Experiment, sizing: &Sizing) -> String {
     text
 }
 
-/// How many there are of which size.
+/// The number and the sizes of pools, as text.
 fn pools(all: &[Bytes]) -> String {
     let (Some(most), Some(least)) = (all.iter().max(), all.iter().min()) else {
         return NONE.into();
@@ -135,6 +137,7 @@ fn pools(all: &[Bytes]) -> String {
     }
 }
 
+/// Whether to disaggregate, in a sentence.
 fn verdict(experiment: &Experiment, sizing: &Sizing) -> String {
     let without = &sizing.without;
     let (server, period) = sizing.most;
@@ -174,6 +177,7 @@ fn verdict(experiment: &Experiment, sizing: &Sizing) -> String {
     }
 }
 
+/// A row for each size of a server.
 fn csv(sizes: &[Purchase]) -> String {
     let mut text = "local_bytes,pool_bytes,bytes,cost\n".to_owned();
     for one in sizes {
@@ -184,6 +188,7 @@ fn csv(sizes: &[Purchase]) -> String {
     text
 }
 
+/// The picture of bought memory by the memory of a server.
 fn picture(sizing: &Sizing, sizes: &[Purchase]) -> String {
     let bar = |name: String, bought: &Purchase, is_chosen| {
         let pooled = bought.pools.iter().map(|pool| pool.get() as f64 / GIB).sum::<f64>();
@@ -202,6 +207,7 @@ fn picture(sizing: &Sizing, sizes: &[Purchase]) -> String {
     })
 }
 
+/// The record of the answer.
 fn recorded(experiment: &Experiment, sizing: &Sizing) -> record::PoolSizing {
     let bought = |bought: &Purchase| {
         let (unused_at_peak, unused_mean) = unused(experiment, sizing, bought);

@@ -7,7 +7,7 @@ use results::prediction::Prediction;
 /// One cell of a sweep with memory far away, or one point of a prediction.
 #[derive(Debug)]
 pub(super) struct Point {
-    /// Where it stands.
+    /// Its offset in a table, or its index in a record.
     pub(super) at: usize,
     pub(super) local: String,
     /// Further axes and their values.
@@ -15,18 +15,18 @@ pub(super) struct Point {
     pub(super) slowdown: f64,
 }
 
-/// A prediction, if it is one.
+/// Reads the text as a prediction.
 ///
 /// # Errors
-/// Why it is none.
+/// A message, if the text is none.
 pub(super) fn read(source: &Source) -> Result<Prediction, String> {
     results::read(&source.text).map_err(|error| error.to_string())
 }
 
-/// The points of which all touches were seen: of others nothing is promised.
+/// The points whose touches were all seen: of others nothing can be promised.
 ///
 /// # Errors
-/// When local memory is no share of a fixed amount.
+/// If local memory is no share of a fixed amount.
 pub(super) fn points(source: &Source, record: &Prediction) -> Result<Vec<Point>, DocumentError> {
     let wrong = |message: &str| source.wrong(&(0..0), message.to_owned());
     if record.of_bytes.is_none() {
@@ -41,7 +41,7 @@ pub(super) fn points(source: &Source, record: &Prediction) -> Result<Vec<Point>,
     let point = |(at, point): (usize, &results::prediction::Slowdown)| {
         let rtt = ("rtt".to_owned(), rtt(point.rtt_ns));
         let bandwidth = ("bandwidth".to_owned(), rate(point.bandwidth_bps));
-        // A bound is a promise.
+        // The upper end counts, since a bound is a promise.
         let slowdown = point.slowdown_high;
         Point { at, local: point.local.clone(), axes: vec![rtt, bandwidth], slowdown }
     };
@@ -60,10 +60,12 @@ pub(super) fn is_same(axis: &str, one: &str, other: &str) -> bool {
     is_equal.unwrap_or(one == other)
 }
 
+/// A round trip as a sweep names it.
 fn rtt(ns: u64) -> String {
     if ns.is_multiple_of(1_000) { format!("{}us", ns / 1_000) } else { format!("{ns}ns") }
 }
 
+/// A bandwidth as a sweep names it; `None` is no limit.
 fn rate(bps: Option<u64>) -> String {
     let Some(bps) = bps else { return "none".to_owned() };
     match bps.is_multiple_of(1_000_000_000) {
