@@ -71,7 +71,7 @@ pub(crate) use error::ReportError;
 /// Runs `afar report`; `of_sweep` reads the directories of sweeps.
 ///
 /// # Errors
-/// When a record cannot be read, or a file cannot be written.
+/// If a record cannot be read, or a file cannot be written.
 pub fn report(flags: &ReportFlags, of_sweep: OfSweep<'_>) -> Result<ExitCode, Failure> {
     let bound = flags::bound(&flags.bound)?;
     let report = read(flags, bound, of_sweep)?;

@@ -40,7 +40,7 @@ struct Try<'a> {
 }
 
 impl Local<'_> {
-    /// Whether a try and all on faster networks are good enough.
+    /// Whether a try is good enough, and so are all tries on faster networks.
     fn holds(&self, one: &Try<'_>) -> bool {
         let is_faster = |other: &&Try<'_>| other.rtt_ns <= one.rtt_ns && other.rate >= one.rate;
         self.tries.iter().filter(is_faster).all(|other| other.verdict == Verdict::Within)

@@ -8,7 +8,7 @@ use results::Verdict;
 use super::section::Table;
 use super::words::time_ns;
 
-/// A network as people speak of it.
+/// A kind of network.
 struct Network {
     name: &'static str,
     /// Traversals of one round trip, in nanoseconds.
@@ -108,7 +108,7 @@ pub(super) fn marks(columns_ns: Vec<f64>) -> Vec<(f64, String)> {
     marks.collect()
 }
 
-/// What the numbers of [`marks`] stand for.
+/// The names and round trips of the networks that [`marks`] numbers, in a sentence.
 pub(super) fn marks_told() -> String {
     let names = (1..).zip(&NETWORKS).map(|(number, network): (u32, _)| {
         format!("{number}: {} ({})", network.name, time_ns(network.parts_ns.iter().sum()))

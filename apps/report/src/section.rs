@@ -1,5 +1,5 @@
-//! What a report is made of: for each record a section with what it comes to in words, pictures,
-//! and the table behind each of them.
+//! What a report is made of: for each record a section with its answer in words, pictures, and the
+//! table behind each picture.
 
 use chart::{Bars, Drawing, Heat, Plot};
 use console::layout;

@@ -40,7 +40,7 @@ pub(super) fn words(axis: &str, value: &str) -> String {
     }
 }
 
-/// Local memory as it stands in a sentence.
+/// Local memory in the words of a sentence.
 pub(super) fn local_words(value: &str) -> String {
     match value.strip_suffix('%') {
         Some(share) => format!("{} %", share.trim()),

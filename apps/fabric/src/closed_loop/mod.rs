@@ -7,8 +7,8 @@
 //!
 //! What is reported is how much slower the program is than without delay: with the delays of a
 //! network that is idle, and with those of one that carries the program's own traffic. Each run
-//! under delays is compared with one without that ran beside it. What `afar run` and `afar sim`
-//! tell each other goes through files.
+//! under delays is compared with one without that ran beside it. `afar run` and `afar sim`
+//! exchange records and profiles as files.
 
 mod error;
 mod experiment;

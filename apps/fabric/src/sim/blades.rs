@@ -153,7 +153,8 @@ impl Replay {
         last.unwrap_or(0) + 1
     }
 
-    /// The flows of one part between `hosts`, from `shift` ps in its record on, in order of time.
+    /// The flows of one part between `hosts`, moved by `shift` ps within its record, in order of
+    /// time.
     fn part(&self, hosts: &[u32], part: u32, shift: u64) -> Vec<Flow> {
         let length = self.length_ps(part);
         let start = |at_ps: u64| faster((at_ps + shift) % length, self.speed);

@@ -1,4 +1,4 @@
-//! What a run comes to, in numbers that are written the same wherever they are read again.
+//! The figures of a run, in numbers that are the same wherever they are written and read.
 
 use measure::Instant;
 use netsim::{End, Fabric, Flow, FlowRecord, Ideal, Node, Outcome, Slowdown, Span, Summary};

@@ -158,6 +158,7 @@ fn us(ps: u64) -> f64 {
     ps as f64 / 1e6
 }
 
+/// Ticks of the axis of time.
 fn time_ticks(figures: &Ports) -> Vec<Tick> {
     let length = us(figures.every_ps) * figures.columns.max(1) as f64;
     let (_, ticks) = axis(length, short);

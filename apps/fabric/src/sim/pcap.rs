@@ -190,7 +190,7 @@ const fn kind(kind: PacketKind) -> u8 {
 /// The block that begins the file, with `meaning` as its comment.
 fn section(meaning: String) -> SectionHeaderBlock<'static> {
     let application = concat!("afar ", env!("CARGO_PKG_VERSION"));
-    // The length of the section is not said.
+    // The section is of unspecified length.
     SectionHeaderBlock {
         endianness: Endianness::Little,
         options: vec![

@@ -59,7 +59,7 @@ fn same(cell: &Cell) -> String {
     format!("All runs: {}", words.join(", "))
 }
 
-/// Draws groups side by side, below them each by flow size, and what all have in common.
+/// Draws groups side by side, each group by flow size below, and the settings that all share.
 fn draw(title: &str, groups: &[Group<'_>], same: &str) -> String {
     let shown = groups.len().min(PANELS_MAX);
     let rows = shown.div_ceil(2);
@@ -93,6 +93,7 @@ fn draw(title: &str, groups: &[Group<'_>], same: &str) -> String {
     svg.finish(title)
 }
 
+/// The colour of a transport, by its index.
 fn colour(index: usize) -> &'static str {
     PALETTE[index % PALETTE.len()]
 }
@@ -108,7 +109,7 @@ fn series<'a>(groups: &'a [Group<'_>]) -> Vec<&'a str> {
     names
 }
 
-/// An axis of slowdowns that has room for all of them.
+/// An axis that has room for all of these slowdowns.
 fn axis(all: impl Iterator<Item = f64>) -> (Scale, Vec<Tick>) {
     slowdowns(all.fold(2.0_f64, f64::max) * 1.1)
 }

@@ -1,4 +1,4 @@
-//! How far the simulations of a directory have come, for whoever watches them.
+//! How far the simulations of a directory have come, for `afar watch`.
 
 use std::path::Path;
 
@@ -15,6 +15,7 @@ pub fn progress_of(directory: &Path) -> Result<Progress, String> {
     read(directory).map_err(|error| error.to_string())
 }
 
+/// The progress by the journal in the directory.
 fn read(directory: &Path) -> Result<Progress, JournalError> {
     let (header, rows) = journal::read::<Row>(directory)?;
     let cell = |name: &String| {

@@ -209,7 +209,7 @@ fn text(title: &str, record: &Sensitivity) -> String {
     )
 }
 
-/// A value as people write it: times and rates in the unit that suits them.
+/// A value as people write it: times and rates in a unit of their size.
 fn shown(value: &str) -> String {
     let one = |text: &str| {
         let bps = text.strip_suffix("bps").and_then(|number| number.parse().ok());

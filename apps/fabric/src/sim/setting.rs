@@ -96,7 +96,7 @@ impl Settings {
         })
     }
 
-    /// What the word that a knob is set to stands for in `of`.
+    /// The value that `of` has for the word a knob is set to.
     ///
     /// # Errors
     /// If the word is not in `of`.
@@ -285,8 +285,8 @@ impl Experiment {
 }
 
 impl Experiment {
-    /// All knobs with their values, and a hash of each file they name: sweeps with the same text
-    /// are the same.
+    /// All knobs with their values, and a hash of the file that topology, sizes, traffic, faults
+    /// or blocks name: sweeps with the same text are the same.
     pub(crate) fn said(&self) -> String {
         let mut text = String::new();
         for (name, values) in &self.axes {

@@ -25,11 +25,11 @@ pub struct Setup {
     pub protocol: Protocol,
     /// The flows, in order of start.
     pub flows: Vec<Flow>,
-    /// What ends a flow that goes one way.
+    /// When a one-way flow has ended.
     pub end: End,
     /// What the run records beside its outcome.
     pub observe: Observe,
-    /// Share of hosts' links that was asked for; 0 where none was.
+    /// The load that was set, as a share of hosts' links; 0 where flows do not arrive by chance.
     pub asked: f64,
     /// Knobs whose values follow from others, with their values here.
     pub resolved: Vec<(&'static str, String)>,
@@ -171,7 +171,7 @@ fn flows(settings: &Settings, fabric: &Fabric) -> Result<(Vec<Flow>, Option<Wind
     Ok((flows, window))
 }
 
-/// Flows that arrive by chance, and which of them are measured.
+/// Flows that arrive by chance, and the window of those that are measured.
 fn poisson(settings: &Settings, fabric: &Fabric) -> Result<(Vec<Flow>, Window), SimError> {
     let sizes = sizes(settings)?;
     let poisson = Poisson {

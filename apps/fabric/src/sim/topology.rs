@@ -44,7 +44,7 @@ struct Cable {
 /// The network that settings describe.
 ///
 /// # Errors
-/// If it cannot be built.
+/// If the network cannot be built.
 pub(super) fn topology(settings: &Settings) -> Result<Topology, SimError> {
     let built = match settings.text("topology") {
         "leaf-spine" => Topology::leaf_spine(&leaf_spine(settings)?),

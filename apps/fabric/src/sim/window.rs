@@ -7,7 +7,7 @@
 //!
 //! Invariants:
 //! 1. Whether a flow is measured follows from when it starts, never from when it ends.
-//! 2. The cool-down `auto` is over with the last measured flow: none of them meets a network that
+//! 2. The cool-down `auto` ends with the last measured flow: no measured flow meets a network that
 //!    empties.
 
 use measure::{Duration, Fraction, Instant};

@@ -38,7 +38,7 @@ type Found = (String, Vec<(String, Section)>);
 
 impl Directory {
     /// # Errors
-    /// Why it cannot be watched.
+    /// A sentence, if the directory cannot be watched.
     pub(super) fn new(path: &Path, bound: f64, sources: Sources) -> Result<Self, String> {
         let one =
             Self { path: path.to_owned(), bound, sources, seen: Vec::new(), state: String::new() };

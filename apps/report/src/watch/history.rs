@@ -64,7 +64,7 @@ impl History {
         named.into_iter().take(count).map(|(_, name)| (name.clone(), points(name))).collect()
     }
 
-    /// Whether there is something to draw.
+    /// Whether there are enough moments to draw.
     pub(super) fn is_drawable(&self) -> bool {
         self.moments.len() >= 2
     }

@@ -64,7 +64,7 @@ impl Rates {
 
 impl Run {
     /// # Errors
-    /// When there is no such run.
+    /// A sentence, if there is no such run.
     pub(super) fn new(pid: u32, sources: Sources) -> Result<Self, String> {
         let last = (sources.run)(pid)?;
         Ok(Self {

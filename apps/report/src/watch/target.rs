@@ -31,7 +31,7 @@ pub(super) struct Target {
 
 impl Target {
     /// # Errors
-    /// When it does not answer.
+    /// A sentence, if the target does not answer.
     pub(super) fn new(
         address: &str,
         open: fn(&str) -> Result<TargetLooks, String>,
