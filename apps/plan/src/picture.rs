@@ -4,7 +4,7 @@ use chart::{Anchor, GREY, PALETTE, Panel, Scale, Svg, WHITE, axis, text_width};
 
 /// Bars one below the other, each of parts that add up.
 pub(super) struct Bars<'a> {
-    /// For those who cannot see the picture.
+    /// The title of the SVG, which screen readers read.
     pub(super) title: &'a str,
     pub(super) unit: &'a str,
     /// Names of the parts, which every bar has in this order.

@@ -91,7 +91,7 @@ struct PointOfLoad {
     p99_ns: Option<f64>,
 }
 
-/// Reads what `afar bench --json` has written.
+/// The section of what `afar bench --json` has written.
 pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_json::Error> {
     let record: Record = serde_json::from_value(value)?;
     let own = &record.afar;

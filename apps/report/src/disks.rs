@@ -9,7 +9,7 @@ use super::context::Context;
 use super::section::{Chart, Figure, Picture, Section, Table};
 use super::words::exact;
 
-/// Reads `afar.disks`.
+/// The section of a record `afar.disks`.
 pub(super) fn section(value: Value, _context: &Context) -> Result<Section, serde_json::Error> {
     let record: DiskComparison = results::read_body(value)?;
     let table = table(&record);

@@ -26,7 +26,7 @@ pub(super) fn invalid(why: String) -> Section {
     Section { title, kind: KIND, invalid: Some(why), ..Section::default() }
 }
 
-/// Reads the record of `afar run --record`.
+/// The section of faults that `afar run --record` has written.
 pub(super) fn section(mut reader: FaultReader) -> Result<Section, RecordError> {
     let all = reader.row_count();
     let command = reader.note("command").unwrap_or_default().to_owned();

@@ -23,7 +23,7 @@ struct Flow {
     slowdown: f64,
 }
 
-/// Reads the Parquet of `afar sim`.
+/// The section of flows that `afar sim` has written as Parquet.
 pub(super) fn section(file: File) -> Result<Section, RecordError> {
     let text = records::read_table(file)?;
     let mut lines = text.lines();

@@ -12,7 +12,7 @@ use console::layout::count;
 /// The percentiles of every latency, in their order on the axis.
 pub(super) const PERCENTILES: [&str; 6] = ["p50", "p90", "p95", "p99", "p99.9", "max"];
 
-/// Reads `afar.load/1`.
+/// The section of a record `afar.load/1`.
 pub(super) fn section(value: Value, _: &Context) -> Result<Section, serde_json::Error> {
     let run: Run<LoadResults> = serde_json::from_value(value)?;
     let (params, results) = (&run.params, &run.results);

@@ -10,7 +10,7 @@ use super::sweep::program;
 use super::words::{command, exact, percent, slower, time_ns};
 use results::validity::ALLOWED;
 
-/// Reads `afar.loop`.
+/// The section of a record `afar.loop`.
 pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_json::Error> {
     let record: ClosedLoop = results::read_body(value)?;
     let program = program(&record.command, &context.name);

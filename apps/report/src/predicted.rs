@@ -45,7 +45,7 @@ fn found(point: &Slowdown, of: Option<&str>, of_bytes: Option<u64>) -> Finding {
     Finding { slowdown, verdict, of_bytes, ..Finding::new(CellKind::Far, settings) }
 }
 
-/// Reads `afar.prediction`.
+/// The section of a record `afar.prediction`.
 pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_json::Error> {
     let record: Prediction = results::read_body(value)?;
     let Facts { program, host, managed_peak_bytes, sampled_share, allowed, .. } = &record.profile;

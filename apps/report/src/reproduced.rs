@@ -9,7 +9,7 @@ use super::context::Context;
 use super::section::{Section, Table};
 use super::words::exact;
 
-/// Reads `afar.reproduce`.
+/// The section of a record `afar.reproduce`.
 pub(super) fn section(value: Value, _: &Context) -> Result<Section, serde_json::Error> {
     let record: Reproduction = results::read_body(value)?;
     let answer = record.verdicts.iter().map(|claim| {

@@ -11,7 +11,7 @@ use super::setting;
 use super::sweep::program;
 use super::words::{exact, list, percent, slower};
 
-/// Reads `afar.requirement`.
+/// The section of a record `afar.requirement`.
 pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_json::Error> {
     let record: Requirements = results::read_body(value)?;
     let program = program(&record.workload, &context.name);

@@ -10,7 +10,7 @@ use super::sweep::program as named;
 use super::words::{bits_per_s, exact, percent, time_ns};
 use results::validity::{self, ALLOWED};
 
-/// Reads `afar.run/2`.
+/// The section of a record `afar.run/2`.
 pub(super) fn section(value: Value, _: &Context) -> Result<Section, serde_json::Error> {
     let run: Run = serde_json::from_value(value)?;
     let program = program(&run.command);

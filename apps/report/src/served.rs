@@ -10,7 +10,7 @@ use super::section::{Figure, Section};
 use super::words::{percent, time_ns};
 use console::layout::count;
 
-/// Reads `afar.kv.serve`.
+/// The section of a record `afar.kv.serve`.
 pub(super) fn section(value: Value, _: &Context) -> Result<Section, serde_json::Error> {
     let KvServed { command, host, params, results, .. } = results::read_body(value)?;
     let mut answer = vec![format!(

@@ -18,7 +18,7 @@ const DISTURBED_MAX: usize = 4;
 /// The most heat maps, one for each combination of the settings that are not on their axes.
 const HEATS_MAX: usize = 6;
 
-/// Reads `afar.findings`.
+/// The section of a record `afar.findings`.
 pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_json::Error> {
     Ok(of(results::read_body(value)?, context))
 }

@@ -7,7 +7,7 @@ use super::context::Context;
 use super::section::{Figure, Section, Table};
 use super::words::time_ns;
 
-/// Reads `afar.torture`.
+/// The section of a record `afar.torture`.
 pub(super) fn section(value: Value, _: &Context) -> Result<Section, serde_json::Error> {
     let Torture { command, seed, host, params, results, .. } = results::read_body(value)?;
     let cases = &results.cases;

@@ -9,7 +9,7 @@ use super::section::{Chart, Figure, Picture, Section, Table};
 use super::sweep::program;
 use super::words::{command, exact, percent};
 
-/// Reads `afar.validation`.
+/// The section of a record `afar.validation`.
 pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_json::Error> {
     let record: Validation = results::read_body(value)?;
     let program = program(started(&record.command), &context.name);

@@ -8,7 +8,7 @@ use super::context::Context;
 use super::section::{Chart, Figure, Picture, Section, Table};
 use super::words::{command, exact, time_ns};
 
-/// Reads `afar.workload/1`.
+/// The section of a record `afar.workload/1`.
 pub(super) fn section(value: Value, _: &Context) -> Result<Section, serde_json::Error> {
     let run: Run<WorkloadResults> = serde_json::from_value(value)?;
     let results = &run.results;

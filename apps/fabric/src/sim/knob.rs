@@ -26,7 +26,7 @@ pub(crate) enum Preset {
     Words(&'static str),
 }
 
-/// A knob that always has an effect.
+/// A knob that has an effect whatever other knobs are set to.
 pub(super) const fn knob(
     name: &'static str,
     value: &'static str,

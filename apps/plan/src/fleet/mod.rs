@@ -68,8 +68,8 @@ fn read(flags: &FleetFlags, server: &Server) -> Result<(Fleet, u64), PlanError> 
     Ok((Fleet::made_up(count, flags.hours, flags.seed, server), 0))
 }
 
-/// The default machine of traces, which have only shares. It has a million of processors, so that
-/// a share is in millionths.
+/// The default machine of traces, which only have shares of one. Its processors are a million
+/// queries per second, so that shares of them become millionths.
 fn machine() -> Server {
     Server::default()
         .with(Dimension::Capacity, 4_000_000_000_000)

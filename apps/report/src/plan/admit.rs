@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::section::{Chart, Picture, Section, Table};
 use crate::words::{exact, list};
 
-/// Reads `afar.plan.admit`.
+/// The section of a record `afar.plan.admit`.
 pub(crate) fn section(value: Value, _: &Context) -> Result<Section, serde_json::Error> {
     let record: Admission = results::read_body(value)?;
     let named = |admitted: bool| -> Vec<String> {

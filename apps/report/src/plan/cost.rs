@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::section::{Chart, Figure, Picture, Section, Table};
 use crate::words::{exact, percent};
 
-/// Reads `afar.plan.cost`.
+/// The section of a record `afar.plan.cost`.
 pub(crate) fn section(value: Value, _: &Context) -> Result<Section, serde_json::Error> {
     let bill: Bill = results::read_body(value)?;
     let currency = &bill.currency;
@@ -230,7 +230,7 @@ fn sensitivity(bill: &Bill) -> Picture {
     }
 }
 
-/// Reads `afar.plan.cost.map`.
+/// The section of a record `afar.plan.cost.map`.
 pub(crate) fn map(value: Value, _: &Context) -> Result<Section, serde_json::Error> {
     let map: CostMap = results::read_body(value)?;
     let most = map.cells.iter().map(|cell| cell.storage_factor.max(cell.compute_factor));

@@ -9,7 +9,7 @@ use crate::section::{Chart, Picture, Section, Table};
 use crate::words::{exact, percent};
 use console::layout::count;
 
-/// Reads `afar.plan.fleet`.
+/// The section of a record `afar.plan.fleet`.
 pub(crate) fn section(value: Value, _: &Context) -> Result<Section, serde_json::Error> {
     let record: FleetDemand = results::read_body(value)?;
     let wanted: Vec<&Dimension> = record.dimensions.iter().filter(|one| one.max > 0.0).collect();

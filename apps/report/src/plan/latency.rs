@@ -13,7 +13,7 @@ fn name(path: &Path) -> String {
     format!("{}, {}, {}", path.design, path.scope, bits_per_s(path.rate_bps as f64))
 }
 
-/// Reads `afar.plan.latency`.
+/// The section of a record `afar.plan.latency`.
 pub(crate) fn section(value: Value, _: &Context) -> Result<Section, serde_json::Error> {
     let record: RoundTrips = results::read_body(value)?;
     let answer = record.targets.iter().map(|target| {

@@ -11,7 +11,7 @@ use crate::words::{bits_per_s, exact, percent};
 /// Servers that are drawn one by one; beyond, neighbours share a column.
 const COLUMNS_MAX: usize = 60;
 
-/// Reads `afar.plan.place`.
+/// The section of a record `afar.plan.place`.
 pub(crate) fn section(value: Value, _: &Context) -> Result<Section, serde_json::Error> {
     let record: Placement = results::read_body(value)?;
     let (servers, least) = (record.server_count, record.server_count_min);

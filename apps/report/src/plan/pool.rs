@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::section::{Chart, Figure, Picture, Section, Table};
 use crate::words::{exact, list, percent};
 
-/// Reads `afar.plan.pool`.
+/// The section of a record `afar.plan.pool`.
 pub(crate) fn section(value: Value, _: &Context) -> Result<Section, serde_json::Error> {
     let record: PoolSizing = results::read_body(value)?;
     let mut answer = vec![verdict(&record)];

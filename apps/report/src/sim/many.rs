@@ -12,7 +12,7 @@ use results::{Figures, Slowdowns, Spread};
 
 /// The settings that tell transports apart.
 const SERIES: [&str; 2] = ["transport", "variant"];
-/// Conditions that have a picture by size; the others are in the tables.
+/// The most conditions that have pictures; the others are in the answer and the figures only.
 const CONDITIONS_MAX: usize = 8;
 
 /// The settings of a run in words: those of its transport, or else its conditions.
@@ -30,7 +30,7 @@ fn series(run: &SimRun) -> String {
     if words.is_empty() { "runs".to_owned() } else { words }
 }
 
-/// Reads `afar.sim.findings`.
+/// The section of a record `afar.sim.findings`.
 pub(crate) fn section(value: Value, _: &Context) -> Result<Section, serde_json::Error> {
     let Simulations { runs, .. } = results::read_body(value)?;
     let mut section = Section {

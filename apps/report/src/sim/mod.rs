@@ -14,7 +14,7 @@ use console::layout::count;
 use results::sim::Simulation;
 use results::{BinFigures, Estimate, Figures, Slowdowns, Spread, Steady};
 
-/// Reads `afar.sim`.
+/// The section of a record `afar.sim`.
 pub(crate) fn section(value: Value, _: &Context) -> Result<Section, serde_json::Error> {
     let Simulation { settings, figures, ports, shares, .. } = results::read_body(value)?;
     let text = |key: &str| settings.get(key).map_or("?", String::as_str);
