@@ -406,20 +406,25 @@ fn what_cannot_be_is_said_in_one_sentence() {
     }
 }
 
-/// As a service manager starts it: with a socket that listens already, and one to say that it is
-/// ready. The port is one that is free, and is told there first.
+/// As a service manager starts it: with sockets that listen already, for hosts and for metrics, and
+/// one to say that it is ready. Their ports are free ones, and are told there first.
 const ACTIVATE: &str = "
-import os, socket, sys
-listening = socket.socket()
-listening.bind(('127.0.0.1', 0))
-listening.listen()
-port = str(listening.getsockname()[1])
-words = [word.replace('PORT', port) for word in sys.argv[1:]]
+import fcntl, os, socket, sys
+ports, kept = [], []
+for place in (0, 1):
+    listening = socket.socket()
+    listening.bind(('127.0.0.1', 0))
+    listening.listen()
+    ports.append(str(listening.getsockname()[1]))
+    kept.append(fcntl.fcntl(listening.fileno(), fcntl.F_DUPFD, 10))
+words = [word.replace('HOSTS', ports[0]).replace('METRICS', ports[1]) for word in sys.argv[1:]]
 manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-manager.sendto(port.encode(), os.environ['NOTIFY_SOCKET'])
-os.dup2(listening.fileno(), 3)
-os.set_inheritable(3, True)
-os.environ.update(LISTEN_FDS='1', LISTEN_PID=str(os.getpid()))
+manager.sendto(' '.join(ports).encode(), os.environ['NOTIFY_SOCKET'])
+fcntl.fcntl(manager.fileno(), fcntl.F_SETFD, fcntl.FD_CLOEXEC)
+for place in (0, 1):
+    os.dup2(kept[place], 3 + place)
+    os.set_inheritable(3 + place, True)
+os.environ.update(LISTEN_FDS='2', LISTEN_PID=str(os.getpid()))
 os.execv(words[0], words)
 ";
 
@@ -432,18 +437,21 @@ fn a_service_manager_opens_the_socket_and_hears_when_it_is_used() {
     let path = scratch("notify");
     let manager = UnixDatagram::bind(&path).expect("it can be bound");
     manager.set_read_timeout(Some(Duration::from_secs(60))).expect("a time");
-    let serve = [AFAR, "serve", "--nvme", "127.0.0.1:PORT", "disk=null:1MiB"];
-    let words = ["python3", "-c", ACTIVATE].into_iter().chain(serve);
+    let serve = [AFAR, "serve", "--nvme", "127.0.0.1:HOSTS", "--metrics", "127.0.0.1:METRICS"];
+    let words = ["python3", "-c", ACTIVATE].into_iter().chain(serve).chain(["disk=null:1MiB"]);
     let running = Launch::new(words).env("NOTIFY_SOCKET", &path).start();
     let hear = || {
         let mut bytes = [0; 64];
         let count = manager.recv(&mut bytes).expect("it says something");
         String::from_utf8_lossy(&bytes[..count]).trim().to_owned()
     };
-    let address = format!("127.0.0.1:{}", hear());
+    let ports = hear();
+    let (hosts, metrics) = ports.split_once(' ').expect("two ports");
     assert_eq!(hear(), "READY=1");
-    // Were it not this socket, its own could not have been bound beside it.
-    TcpStream::connect(&address).expect("it listens");
+    // Were it not these sockets, its own could not have been bound beside them.
+    TcpStream::connect(format!("127.0.0.1:{hosts}")).expect("it listens");
+    let text = scrape(&format!("127.0.0.1:{metrics}"));
+    assert!(text.contains("afar_"), "{text}");
     running.signal("TERM");
     assert_eq!(hear(), "STOPPING=1");
     assert_eq!(running.wait().status, 0);

@@ -126,8 +126,9 @@ fn by_size(flows: &mut [Flow], table: Table) -> Picture {
         title: "Slowdown by flow size, every flow".to_owned(),
         caption: format!(
             "Completion time by that of the flow alone in the network; groups of about {} flows \
-             of like size, at the size in their middle. The table has every flow.",
-            exact(flows.len().div_ceil(GROUPS) as f64)
+             of like size, at the size in their middle.{}",
+            exact(flows.len().div_ceil(GROUPS) as f64),
+            if table.cut_from.is_none() { " The table has every flow." } else { "" }
         ),
         chart: Chart::Plot(chart),
         table,

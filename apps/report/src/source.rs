@@ -56,7 +56,7 @@ pub(crate) enum SourceError {
     )]
     NoSchema { path: PathBuf },
     #[error(
-        "{}: a report is made of no record \"{found}\", as it says it is; {}",
+        "{} has schema \"{found}\", which makes no report; {}",
         path.display(), instead(found)
     )]
     UnknownSchema { path: PathBuf, found: String },
@@ -251,8 +251,8 @@ mod tests {
         let unknown = refused("{\"schema\": \"afar.run/9\"}");
         assert_eq!(
             unknown,
-            "x.json: a report is made of no record \"afar.run/9\", as it says it is; this afar \
-             reads afar.run/2: make it again, or use the afar that wrote it"
+            "x.json has schema \"afar.run/9\", which makes no report; this afar reads afar.run/2: \
+             make it again, or use the afar that wrote it"
         );
         for (found, wanted) in [
             ("afar.findingss/1", "; the nearest is afar.findings/3"),

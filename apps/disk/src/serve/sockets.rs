@@ -19,18 +19,21 @@ pub(super) struct Sockets {
 }
 
 impl Sockets {
-    /// Listens at the plan's addresses; for hosts and initiators, uses sockets of `inherited`.
+    /// Listens at the plan's addresses, with sockets of `inherited` where there are.
     ///
     /// # Errors
     /// When an address is in use, or not this machine's.
     pub(super) fn open(fixed: &Fixed, mut inherited: Vec<TcpListener>) -> Result<Self, ServeError> {
         let mut listening = Vec::new();
+        let mut taken = |address: SocketAddr| {
+            let is_it = |one: &TcpListener| one.local_addr().is_ok_and(|own| own == address);
+            inherited.iter().position(is_it).map(|place| inherited.swap_remove(place))
+        };
         let mut open = |addresses: &[SocketAddr], purpose| {
             let mut local = Vec::new();
             for address in addresses {
-                let is_it = |one: &TcpListener| one.local_addr().is_ok_and(|own| own == *address);
-                let opened = match inherited.iter().position(is_it) {
-                    Some(place) => Ok((inherited.swap_remove(place), *address)),
+                let opened = match taken(*address) {
+                    Some(socket) => Ok((socket, *address)),
                     None => listen(*address),
                 };
                 let (socket, address) = opened.map_err(|error| ServeError::Listen {
@@ -45,7 +48,7 @@ impl Sockets {
         let nvme = open(&fixed.nvme, "listen for NVMe/TCP hosts")?;
         let iscsi = open(&fixed.iscsi, "listen for iSCSI initiators")?;
         let metrics = fixed.metrics.map(|address| {
-            let socket = TcpListener::bind(address);
+            let socket = taken(address).map_or_else(|| TcpListener::bind(address), Ok);
             let opened = socket.and_then(|socket| socket.local_addr().map(|own| (socket, own)));
             opened.map_err(|source| ServeError::Metrics { address, source })
         });

@@ -285,23 +285,26 @@ impl Experiment {
 }
 
 impl Experiment {
-    /// All knobs with their values, and a hash of the file that topology, sizes, traffic, faults
-    /// or blocks name: sweeps with the same text are the same.
+    /// All knobs with their values, and a hash of each file that a value names: sweeps with the same
+    /// text are the same.
     pub(crate) fn said(&self) -> String {
         let mut text = String::new();
         for (name, values) in &self.axes {
             for Setting { text: value, .. } in values {
-                let is_file = ["topology", "sizes", "traffic", "faults", "blocks"].contains(name);
-                let bytes = std::fs::read(value).ok().filter(|_| is_file);
-                let mark = bytes.map_or_else(String::new, |bytes| {
-                    let fold = |mark, byte: &u8| workload::fnv64(mark ^ u64::from(*byte));
-                    format!(" # {:016x}", bytes.iter().fold(0, fold))
-                });
-                text += &format!("{name} = {value:?}{mark}\n");
+                let marks = find(name).map_or_else(String::new, |knob| marks(knob, value));
+                text += &format!("{name} = {value:?}{marks}\n");
             }
         }
         text
     }
+}
+
+// A hash of each file that a value of a knob names.
+fn marks(knob: &Knob, value: &str) -> String {
+    let names = value.split(',').filter(|_| knob.value.contains("FILE"));
+    let files = names.filter_map(|name| std::fs::read(name).ok());
+    let fold = |mark, byte: &u8| workload::fnv64(mark ^ u64::from(*byte));
+    files.map(|bytes| format!(" # {:016x}", bytes.iter().fold(0, fold))).collect()
 }
 
 impl Cell {
@@ -371,6 +374,34 @@ fn plain(value: &DeValue<'_>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sweep_is_another_when_any_file_of_its_has_changed() {
+        let named = |name: &str| {
+            let name = format!("afar-setting-{}-{name}", std::process::id());
+            std::env::temp_dir().join(name).display().to_string()
+        };
+        let (one, other) = (named("one"), named("other"));
+        let write = |name: &str, text: &str| std::fs::write(name, text).expect("there is room");
+        write(&one, "1");
+        for (knob, value) in [
+            ("faults", format!("{one},{other}")),
+            ("blocks", format!("{one},{other}")),
+            ("moves", other.clone()),
+            ("traffic", other.clone()),
+            ("sizes", other.clone()),
+            ("topology", other.clone()),
+        ] {
+            let said = || read(&format!("{knob} = {value:?}")).expect("it is one").said();
+            write(&other, "2");
+            let before = said();
+            write(&other, "3");
+            assert_ne!(before, said(), "{knob}");
+            write(&other, "2");
+            assert_eq!(before, said(), "{knob}");
+        }
+        [one, other].iter().for_each(|name| std::fs::remove_file(name).expect("it is there"));
+    }
 
     fn read(text: &str) -> Result<Experiment, SimError> {
         let mut axes = BTreeMap::new();

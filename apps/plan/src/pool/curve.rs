@@ -66,7 +66,7 @@ pub(super) fn of(
     for point in &points {
         let local = share(&point.local).map_err(|message| wrong(point.at, message))?;
         if let Some(other) =
-            points.iter().find(|one| one.local == point.local && one.at != point.at)
+            points.iter().find(|one| one.local == point.local && !std::ptr::eq(*one, point))
         {
             let axis = point.axes.iter().find(|one| !other.axes.contains(one));
             let (axis, value) = axis.map_or(("an axis", ""), |(axis, value)| (axis, value));
@@ -95,13 +95,13 @@ fn of_record(source: &Source) -> Result<Vec<Point>, DocumentError> {
         message: format!("{error}; give what afar sweep --json or afar predict --json has written"),
     })?;
     let mut points = Vec::new();
-    for (at, cell) in record.cells.iter().enumerate() {
+    for cell in &record.cells {
         let (CellKind::Far, Some(slowdown)) = (cell.kind, cell.slowdown) else { continue };
         let Some(local) = cell.settings.get("local") else { continue };
         let axes = cell.settings.iter().filter(|(name, _)| *name != "local");
         let axes = axes.map(|(name, value)| (name.clone(), value.clone())).collect();
         let slowdown = vouched(cell, slowdown).map_err(|why| source.wrong(&(0..0), why))?;
-        points.push(Point { at, local: local.clone(), axes, slowdown });
+        points.push(Point { at: 0, local: local.clone(), axes, slowdown });
     }
     Ok(points)
 }

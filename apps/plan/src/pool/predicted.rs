@@ -7,7 +7,7 @@ use results::prediction::Prediction;
 /// One cell of a sweep with memory far away, or one point of a prediction.
 #[derive(Debug)]
 pub(super) struct Point {
-    /// Its offset in a table, or its index in a record.
+    /// The byte in the table where it stands; 0 of a record, whose fields have no places.
     pub(super) at: usize,
     pub(super) local: String,
     /// Further axes and their values.
@@ -34,16 +34,16 @@ pub(super) fn points(source: &Source, record: &Prediction) -> Result<Vec<Point>,
                        with shares, such as --local 25%,50%, and --of peak";
         return Err(wrong(message));
     }
-    let seen = record.points.iter().enumerate().filter(|(_, point)| point.seen_whole);
-    let shares = seen.filter(|(_, point)| {
+    let seen = record.points.iter().filter(|point| point.seen_whole);
+    let shares = seen.filter(|point| {
         point.local.parse().is_ok_and(|local: LocalSize| matches!(local, LocalSize::Fraction(_)))
     });
-    let point = |(at, point): (usize, &results::prediction::Slowdown)| {
+    let point = |point: &results::prediction::Slowdown| {
         let rtt = ("rtt".to_owned(), rtt(point.rtt_ns));
         let bandwidth = ("bandwidth".to_owned(), rate(point.bandwidth_bps));
         // The upper end counts, since a bound is a promise.
         let slowdown = point.slowdown_high;
-        Point { at, local: point.local.clone(), axes: vec![rtt, bandwidth], slowdown }
+        Point { at: 0, local: point.local.clone(), axes: vec![rtt, bandwidth], slowdown }
     };
     Ok(shares.map(point).collect())
 }
