@@ -300,9 +300,9 @@ fn figure_7_of_gao_et_al() {
         assert!((0.0..1.0).contains(&number("load")) && number("load") > 0.0, "{point}");
         // No flow is faster than alone, by one measure in both halves.
         let slowdowns = point["slowdowns"].as_array().expect("a list");
-        assert_eq!(slowdowns.len(), 2, "one for each seed");
+        assert_eq!(slowdowns.len(), 5, "one for each seed");
         assert!(slowdowns.iter().all(|one| one.as_f64() >= Some(1.0)), "{point}");
-        assert_eq!(point["slowdown"]["interval"], Value::Null, "two seeds have none: {point}");
+        assert!(point["slowdown"]["interval"].is_object(), "five seeds have one: {point}");
     }
     let verdicts = record["verdicts"].as_array().expect("a list");
     let words = |verdict: &Value| verdict["text"].as_str().unwrap_or("").to_owned();

@@ -218,7 +218,12 @@ fn what_is_too_much_or_says_nothing_is_refused() {
     refused(&["--steps", &page], "--steps: ");
     refused(&["--steps", &page], "packets were sent, and a page shows at most 5000; give fewer");
     refused(&["--pcap", "-"], "--pcap: a capture is not for standard output");
-    refused(&["--every", "0"], "--every: intervals of no time");
+    let ports = path("ports.csv");
+    refused(&["--every", "0", "--ports", &ports], "--every: intervals of no time");
+    refused(
+        &["--every", "1us"],
+        "--every: nothing that is written has intervals; add --ports FILE",
+    );
     let many = file("many.toml", "load = [\"20%\", \"30%\"]\nflows = 10\n");
     for flag in ["--ports", "--cdf", "--svg", "--pcap", "--steps"] {
         refused(&[&many, flag, "x"], &format!("{flag}: it is for one run, and these are 2"));

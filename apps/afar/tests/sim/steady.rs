@@ -61,6 +61,5 @@ fn a_load_that_is_not_carried_has_no_result() {
     let said = text(&output.stderr);
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(4), String::new()), "{said}");
     assert!(said.contains("the load is not carried: ") && said.contains("no result"), "{said}");
-    refused(&with(&["--repetitions", "6", "--csv", "x"]), "--csv: it is for one run");
     refused(&with(&["--repetitions", "6", "--pcap", "x"]), "--pcap: it is for one run");
 }
