@@ -7,7 +7,7 @@
 
 /// Hosts that have rows of their own.
 pub(crate) const HOSTS_MAX: usize = 1024;
-/// The name of the row that all hosts beyond the first [`HOSTS_MAX`] share.
+/// The name of the row that all hosts beyond the first `HOSTS_MAX` share.
 pub const OTHERS: &str = "(others)";
 
 /// See the module's description.

@@ -106,11 +106,11 @@ fn left_of(supervisor: u32, flags: &[&str]) -> Vec<Value> {
     let text = Launch::new(words).run().text();
     let report: Value = serde_json::from_str(&text).expect("a record is JSON");
     let all = report["leftovers"].as_array().expect("a list").clone();
-    let (number, path) = (supervisor.to_string(), format!("run-{supervisor}-"));
+    let (number, path) = (Some(u64::from(supervisor)), format!("run-{supervisor}-"));
     let is_its = |left: &Value| {
         let what = &left["what"];
-        what["pid"].to_string() == number
-            || what["keeper"].to_string() == number
+        what["pid"].as_u64() == number
+            || what["keeper"].as_u64() == number
             || what["path"].as_str().is_some_and(|text| text.contains(&path))
     };
     all.into_iter().filter(is_its).collect()

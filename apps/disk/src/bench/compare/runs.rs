@@ -238,9 +238,9 @@ pub(super) mod tests {
         assert!(orders.iter().any(|order| *order != orders[0]), "{orders:?}");
         for (disk, runs) in blocks.runs.iter().enumerate() {
             assert!(runs.iter().all(|run| run.iops == disk as f64), "runs are of their disk");
-            let turns: Vec<usize> = runs.iter().map(|run| run.turn as usize).collect();
+            let turns: Vec<u64> = runs.iter().map(|run| run.turn).collect();
             let meant = orders.iter().map(|order| {
-                order.iter().position(|one| *one == disk).map_or(0, |place| place + 1)
+                order.iter().position(|one| *one == disk).map_or(0, |place| place as u64 + 1)
             });
             assert_eq!(turns, meant.collect::<Vec<_>>());
         }
