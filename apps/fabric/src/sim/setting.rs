@@ -285,8 +285,8 @@ impl Experiment {
 }
 
 impl Experiment {
-    /// All knobs with their values, and a hash of each file that a value names: sweeps with the same
-    /// text are the same.
+    /// All knobs with their values, and a hash of each file that a value names: sweeps with the
+    /// same text are the same.
     pub(crate) fn said(&self) -> String {
         let mut text = String::new();
         for (name, values) in &self.axes {
