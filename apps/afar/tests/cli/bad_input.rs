@@ -222,7 +222,10 @@ fn an_empty_disk_is_told_with_a_remedy() {
 fn a_record_of_no_known_kind_is_told_by_what_it_says_it_is() {
     let scratch = Scratch::new("cli");
     for (schema, wanted) in [
-        ("afar.run/9", "no record \"afar.run/9\", as it says it is; this afar reads afar.run/2"),
+        (
+            "afar.run/9",
+            "has schema \"afar.run/9\", which makes no report; this afar reads afar.run/2",
+        ),
         ("afar.lod/1", "; the nearest is afar.load/1, and afar version lists all records"),
         ("afar.version/1", "; give one of a run, a sweep or a load: afar version lists all"),
     ] {
