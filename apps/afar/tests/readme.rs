@@ -6,7 +6,7 @@ mod support;
 use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use support::lock::own_lock;
@@ -16,32 +16,36 @@ use support::{Launch, installed, scratch, usable};
 const LIMITS: [u32; 2] = [8, 90];
 /// What README writes outside of the directory.
 const DRIVE: &str = "/var/tmp/drive.img";
+/// Commands of the foreground that failed, with their statuses.
+const FAILED: &str = "failed";
 
 // The blocks of commands; those that build and install have tests of their own.
 fn blocks(text: &str) -> Vec<Vec<&str>> {
     let parts = text.split("```").skip(1).step_by(2);
-    let lines = |part: &'static str| part.lines().filter(|line| !line.trim().is_empty()).collect();
-    let parts: Vec<&'static str> =
-        parts.map(|part| &*Box::leak(part.to_owned().into_boxed_str())).collect();
     let is_ours = |lines: &Vec<&str>| {
         lines.iter().any(|line| line.starts_with("afar "))
             && !lines.iter().any(|line| line.contains("scripts/"))
     };
-    parts.into_iter().map(lines).filter(is_ours).collect()
+    let lines = parts.map(|part| part.lines().filter(|line| !line.trim().is_empty()).collect());
+    lines.filter(is_ours).collect()
 }
 
-// `afar` as the script finds it: interrupted after a while, with the status that it then has.
-fn wrap(directory: &Path) -> PathBuf {
+// `afar` as the script finds it: interrupted after a while. What fails within a line, before its
+// last command, is noted in FAILED.
+fn wrap(directory: &Path) {
     let path = directory.join("afar");
-    let mut text = "#!/bin/sh\nlimit=$AFAR_README_LIMIT\n".to_owned();
-    let afar = env!("CARGO_BIN_EXE_afar");
-    let _infallible = writeln!(
-        text,
-        "exec timeout --preserve-status --kill-after=30 --signal=INT \"$limit\" {afar} \"$@\""
+    let (afar, [_, background]) = (env!("CARGO_BIN_EXE_afar"), LIMITS);
+    let failed = directory.join(FAILED);
+    let text = format!(
+        "#!/bin/sh\nrun='timeout --preserve-status --kill-after=30 --signal=INT'\n\
+         [ $AFAR_README_LIMIT = {background} ] && exec $run {background} {afar} \"$@\"\n\
+         $run $AFAR_README_LIMIT {afar} \"$@\"\nstatus=$?\n\
+         [ $status = 0 ] || [ $status = 130 ] || echo \"$status: afar $*\" >> {}\n\
+         exit $status\n",
+        failed.display()
     );
     fs::write(&path, text).expect("there is room for it");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("the file is ours");
-    path
 }
 
 // The lines one after another; the first that fails ends it.
@@ -49,19 +53,16 @@ fn script(lines: &[&str]) -> String {
     let mut text = String::new();
     for line in lines {
         let command = line.split("  # ").next().unwrap_or(line).trim();
-        let limit = LIMITS[usize::from(command.ends_with('&'))];
-        let _infallible = writeln!(text, "echo '+++' {command:?} >&2\nAFAR_README_LIMIT={limit}");
         let is_background = command.ends_with('&');
-        let _infallible = match is_background {
-            true => writeln!(text, "export AFAR_README_LIMIT; {command}"),
-            false => writeln!(
-                text,
-                "export AFAR_README_LIMIT; {command}\nstatus=$?\n\
-                 [ $status = 0 ] || [ $status = 130 ] || exit 77"
-            ),
-        };
+        let limit = LIMITS[usize::from(is_background)];
+        let check = if is_background { "" } else { "judge $?\n" };
+        let _infallible = writeln!(
+            text,
+            "echo '+++' {command:?} >&2\nexport AFAR_README_LIMIT={limit}\n{command}\n{check}"
+        );
     }
-    text + "jobs -p | xargs -r kill -TERM\nwait\n"
+    let judge = "judge() { [ $1 = 0 ] || [ $1 = 130 ] || exit 77; }\n";
+    format!("{judge}{text}jobs -p | xargs -r kill -TERM\nwait\n")
 }
 
 #[test]
@@ -95,6 +96,8 @@ fn command_lines_of_readme_run_as_they_are_written() {
         let ran = ended.stderr.lines().filter(|line| line.starts_with("+++ ")).count();
         assert_eq!(ran, lines.len(), "{what}: {}", ended.stderr);
         ended.leaves_nothing(&what);
+        let failed = fs::read_to_string(directory.join(FAILED)).unwrap_or_default();
+        assert_eq!(failed, "", "{what}");
     }
     if !had_drive {
         let _none = fs::remove_file(DRIVE);

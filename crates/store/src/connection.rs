@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::execute::Scan;
 use crate::resp::Parser;
@@ -108,17 +108,22 @@ impl Connection {
     /// When the connection has failed, or the peer does not read in time.
     pub(crate) fn finish(&mut self, until: Instant) -> io::Result<()> {
         self.stream.set_nonblocking(false)?;
-        loop {
+        while self.written < self.out.len() {
             let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() && self.written < self.out.len() {
+            if left.is_zero() {
                 return Err(ErrorKind::TimedOut.into());
             }
-            let left = left.max(Duration::from_millis(1));
+            // A peer that reads a little at a time is not waited for beyond that, either.
             self.stream.set_write_timeout(Some(left))?;
-            if self.flush()? {
-                return Ok(());
+            match self.stream.write(&self.out[self.written..]) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(length) => self.written += length,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
             }
         }
+        Ok(())
     }
 
     /// Where a scan with `cursor` begins; `None` if it is neither 0 nor the last cursor returned.
@@ -147,6 +152,7 @@ impl AsFd for Connection {
 #[cfg(test)]
 mod tests {
     use std::net::TcpListener;
+    use std::time::Duration;
 
     use super::*;
 

@@ -69,17 +69,16 @@ impl Round {
         begun(&running);
         let supervisor = running.pid();
         sleep(Duration::from_millis(50 + self.draw(0, 400)));
-        let (mut running, mut blade) = (Some(running), Some(blade));
         for (nth, victim) in (1..).zip(self.order) {
             match victim {
-                Supervisor => kill("KILL", &supervisor.to_string()),
-                Program => others(running.as_ref(), supervisor).for_each(|pid| kill("KILL", &pid)),
-                Blade => kill("KILL", &blade.as_ref().map_or(0, Running::pid).to_string()),
+                Supervisor => running.signal("KILL"),
+                Program => others(&running, supervisor).for_each(|pid| kill("KILL", &pid)),
+                Blade => blade.signal("KILL"),
             }
             // At once, in the middle of what the death of one does to the others, or after that.
             sleep(Duration::from_millis([0, self.draw(nth, 20), 300][usize::from(nth % 3 == 0)]));
         }
-        let ended = running.take().expect("it was started").wait();
+        let ended = running.wait();
         assert!(!ended.stderr.contains("not so"), "{name}: wrong bytes: {}", ended.stderr);
         assert_ne!(ended.status, 0, "{name}: {}", ended.stderr);
         ended.leaves_nothing(&name);
@@ -87,7 +86,6 @@ impl Round {
         if !self.order.contains(&Blade) {
             is_usable_again(&name, &uri, self.trap);
         }
-        let blade = blade.take().expect("it was started");
         blade.signal("KILL");
         blade.wait().leaves_nothing(&name);
         let _none = std::fs::remove_file(&until);
@@ -95,9 +93,8 @@ impl Round {
 }
 
 // Processes of a run but the first, as numbers for kill(1).
-fn others(running: Option<&Running>, first: u32) -> impl Iterator<Item = String> {
-    let all = running.map(Running::processes).unwrap_or_default();
-    all.into_iter().filter(move |&pid| pid != first).map(|pid| pid.to_string())
+fn others(running: &Running, first: u32) -> impl Iterator<Item = String> {
+    running.processes().into_iter().filter(move |&pid| pid != first).map(|pid| pid.to_string())
 }
 
 // What the doctor finds of a run. Other tests have runs of their own.
