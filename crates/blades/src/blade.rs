@@ -1,11 +1,15 @@
 //! The interface of a blade.
 
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 
 use paging::blade::Token;
 
 /// Bytes of a page.
 pub const PAGE_BYTES: usize = 4096;
+
+/// The bytes of a page. A blade in this process answers with those that it keeps.
+pub type Page = Arc<[u8; PAGE_BYTES]>;
 
 /// A store of pages. Requests come from the supervisor's thread; answers come in any order.
 pub trait Blade {
@@ -71,5 +75,5 @@ pub struct Answer {
     pub token: Token,
     /// The page that was read, or `None` after a write; or the message why the transfer can never
     /// be completed.
-    pub result: Result<Option<Box<[u8; PAGE_BYTES]>>, String>,
+    pub result: Result<Option<Page>, String>,
 }

@@ -15,7 +15,7 @@ mod memory;
 mod together;
 
 pub use array::{ArrayError, BladeArray};
-pub use blade::{Answer, Blade, PAGE_BYTES, Wanted};
+pub use blade::{Answer, Blade, PAGE_BYTES, Page, Wanted};
 pub use memory::MemoryBlade;
 pub use paging::blade::Token;
 pub use together::{Kept, Together};

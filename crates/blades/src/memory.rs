@@ -2,15 +2,16 @@
 //! network.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use paging::blade::Token;
 
-use super::blade::{Answer, Blade, PAGE_BYTES, Wanted};
+use super::blade::{Answer, Blade, PAGE_BYTES, Page, Wanted};
 
 /// See the module's description.
 pub struct MemoryBlade {
     pages: u32,
-    kept: Vec<Option<Box<[u8; PAGE_BYTES]>>>,
+    kept: Vec<Option<Page>>,
     answers: VecDeque<Answer>,
 }
 
@@ -32,13 +33,13 @@ impl Blade for MemoryBlade {
         if self.kept.len() <= place {
             self.kept.resize_with(place + 1, || None);
         }
-        self.kept[place] = Some(Box::new(*bytes));
+        self.kept[place] = Some(Arc::new(*bytes));
         self.answers.push_back(Answer { token, result: Ok(None) });
     }
 
     fn read(&mut self, token: Token, place: u32, wanted: Wanted) {
         let kept = self.kept.get(place as usize).cloned().flatten();
-        let page = kept.unwrap_or_else(|| Box::new([0; PAGE_BYTES]));
+        let page = kept.unwrap_or_else(|| Arc::new([0; PAGE_BYTES]));
         let answer = Answer { token, result: Ok(Some(page)) };
         match wanted {
             Wanted::Now => self.answers.push_front(answer),

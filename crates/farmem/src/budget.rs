@@ -166,7 +166,7 @@ impl Supervisor<'_> {
 
     /// Makes room in every budget that is short of free frames.
     pub(crate) fn restore_budgets(&mut self) {
-        self.depart_given();
+        self.depart_between_asks();
         self.hear_doorbell();
         let touched = self.books.members.take_touched();
         for &slot in &touched {

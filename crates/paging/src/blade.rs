@@ -247,12 +247,12 @@ impl Blade {
     ///
     /// # Errors
     /// When it is not the page that was sent. The transfer then goes on: the page may come from
-    /// another copy.
+    /// another copy. Only then `is_zeros` is called, which says whether all bytes are 0.
     pub fn arrived(
         &mut self,
         token: Token,
         sum: u32,
-        is_zeros: bool,
+        is_zeros: impl FnOnce() -> bool,
     ) -> Option<Result<Arrival, Lost>> {
         let transfer = self.transfers.get(&token).filter(|one| !one.is_out)?;
         let (key, place) = (transfer.key, transfer.place);
@@ -266,7 +266,7 @@ impl Blade {
             self.end(token, false)?;
             self.keep_copy(key);
             Ok(Arrival::Page(key))
-        } else if is_zeros {
+        } else if is_zeros() {
             Err(Lost::Gone)
         } else if entry.before == Some(sum) {
             Err(Lost::Stale)

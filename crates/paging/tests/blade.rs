@@ -297,7 +297,7 @@ impl World {
     fn came(&mut self, token: Token, key: Key, place: Place) -> Result<(), Lost> {
         let holds = self.kept[place as usize];
         let state = self.pages.get(&key).map(|page| page.state);
-        match self.blade.arrived(token, sum(holds), holds == 0).expect("it was on its way in") {
+        match self.blade.arrived(token, sum(holds), || holds == 0).expect("it was on its way in") {
             Ok(Arrival::Page(page)) => {
                 assert_eq!((page, state), (key, Some(State::Coming(token))), "whose it is");
                 let page = self.pages.get_mut(&key).expect("it is there");

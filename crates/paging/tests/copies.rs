@@ -17,7 +17,7 @@ fn goes_and_comes(blade: &mut Blade, key: Key, holds: u32) {
     };
     assert_eq!(blade.left(token, |_| Meanwhile::Untouched), Some(Outcome::Far(key)));
     let (token, _) = blade.fetch(key).expect("it is far");
-    assert_eq!(blade.arrived(token, sum(holds), false), Some(Ok(Arrival::Page(key))));
+    assert_eq!(blade.arrived(token, sum(holds), || false), Some(Ok(Arrival::Page(key))));
 }
 
 // A page that the blade has leaves without being sent.
@@ -59,7 +59,7 @@ fn what_has_not_changed_is_not_sent() {
     goes_and_comes(&mut blade, (0, 7), 1);
     leaves_as_it_came(&mut blade, (0, 7), 1);
     let (token, _) = blade.fetch((0, 7)).expect("it is far");
-    assert_eq!(blade.arrived(token, sum(1), false), Some(Ok(Arrival::Page((0, 7)))));
+    assert_eq!(blade.arrived(token, sum(1), || false), Some(Ok(Arrival::Page((0, 7)))));
     // A checksum alone proves nothing.
     let other = Content { sum: sum(1), print: 2 };
     assert!(matches!(blade.leave((0, 7), other), Some(Leave::Sent(..))));
@@ -100,7 +100,7 @@ fn a_child_keeps_what_its_parent_has_fetched() {
     assert!(blade.left(token, |_| Meanwhile::Untouched).is_some());
     blade.share((0, 1), 1, 1);
     let (token, place) = blade.fetch((0, 1)).expect("it is far");
-    assert_eq!(blade.arrived(token, sum(5), false), Some(Ok(Arrival::Page((0, 1)))));
+    assert_eq!(blade.arrived(token, sum(5), || false), Some(Ok(Arrival::Page((0, 1)))));
     // The parent's page changes and goes elsewhere; the child's is where it was.
     let Some(Leave::Sent(_, other)) = blade.leave((0, 1), content(6)) else { panic!("sent") };
     assert_ne!(place, other);

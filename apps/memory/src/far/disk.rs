@@ -106,7 +106,7 @@ impl DiskBlade {
                 let result = match &result {
                     Ok(_) if !is_read => Ok(None),
                     Ok(bytes) => match bytes.get(at..).and_then(<[u8]>::first_chunk) {
-                        Some(page) => Ok(Some(Box::new(*page))),
+                        Some(page) => Ok(Some(Arc::new(*page))),
                         None => fail(format!("it answered with {} bytes", bytes.len())),
                     },
                     Err(failure) => fail(why(*failure)),

@@ -3,10 +3,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use proptest::prelude::*;
 
 use super::*;
+use crate::blade::Page;
 
 const PAGES: u32 = 4 * STRIPE;
-
-type Page = Box<[u8; PAGE_BYTES]>;
 
 /// What the test sees of a blade, and does to it.
 #[derive(Default)]
@@ -61,7 +60,7 @@ impl Blade for Fake {
 
     fn write(&mut self, token: Token, place: u32, bytes: &[u8; PAGE_BYTES]) {
         assert!(place < PAGES, "place {place} is beyond the blade");
-        self.inside().asked.push((token, place, Some(Box::new(*bytes))));
+        self.inside().asked.push((token, place, Some(Arc::new(*bytes))));
     }
 
     fn read(&mut self, token: Token, place: u32, _wanted: Wanted) {
@@ -79,7 +78,7 @@ impl Blade for Fake {
 }
 
 fn page_of(byte: u8) -> Page {
-    Box::new([byte; PAGE_BYTES])
+    Arc::new([byte; PAGE_BYTES])
 }
 
 /// An array of fakes, and what was written through it.

@@ -92,16 +92,33 @@ impl Supervisor<'_> {
 
     /// Makes pages far that have given their frames away: they leave the memory file.
     pub(crate) fn depart_given(&mut self) {
-        let given = self.faults.far.as_mut().map(|far| far.leavers.take_given());
-        for (leaver, has_given) in given.into_iter().flatten() {
-            match self.depart(leaver) {
-                Ok(true) => {}
-                // Another page has its frame.
-                Ok(false) if has_given => self.lacks_frame(leaver.lane),
-                Ok(false) => {}
-                Err(error) => {
-                    self.fatal.get_or_insert(error);
-                }
+        for given in self.take_given() {
+            self.depart_one(given);
+        }
+    }
+
+    /// As [`depart_given`](Self::depart_given), and serves new asks between two pages: they may give
+    /// further frames away.
+    pub(crate) fn depart_between_asks(&mut self) {
+        for given in self.take_given() {
+            self.serve_between();
+            self.depart_one(given);
+        }
+    }
+
+    // Takes the pages whose transfers are to be ended, each with whether another page has the frame.
+    fn take_given(&mut self) -> Vec<(Leaver, bool)> {
+        self.faults.far.as_mut().map(|far| far.leavers.take_given()).unwrap_or_default()
+    }
+
+    fn depart_one(&mut self, (leaver, has_given): (Leaver, bool)) {
+        match self.depart(leaver) {
+            Ok(true) => {}
+            // Another page has its frame.
+            Ok(false) if has_given => self.lacks_frame(leaver.lane),
+            Ok(false) => {}
+            Err(error) => {
+                self.fatal.get_or_insert(error);
             }
         }
     }
@@ -210,7 +227,7 @@ impl Supervisor<'_> {
     // Verifies a page that has come, and puts it in place.
     fn came(&mut self, token: Token, bytes: &[u8; PAGE_BYTES]) -> Result<(), RunError> {
         let Some(far) = self.faults.far.as_mut() else { return Ok(()) };
-        let is_zeros = bytes.iter().all(|&byte| byte == 0);
+        let is_zeros = || bytes.iter().all(|&byte| byte == 0);
         let arrival = far.places.arrived(token, sum(bytes), is_zeros);
         if let Some(Err(lost)) = &arrival
             && far.blade.distrusts(token, &lost.to_string())
