@@ -276,6 +276,13 @@ impl Arena {
         fault.is_some_and(|fault| fault.create(address, contents).is_ok())
     }
 
+    /// As [`maps`](Self::maps), neighbours from `address` on. Returns how many it has mapped: those
+    /// before the first that it could not.
+    pub(crate) fn maps_run(&self, contents: &[[u8; 4096]], address: u64) -> usize {
+        let fault = self.fault.as_ref().filter(|_| !self.is_held());
+        fault.map_or(0, |fault| fault.create_run(address, contents))
+    }
+
     /// Whether faults are held, for a fork or for a move of memory.
     pub(crate) fn is_held(&self) -> bool {
         self.cut.as_ref().is_some_and(|cut| cut.phase != Phase::Copying)

@@ -38,12 +38,13 @@
 mod frames;
 mod look;
 mod order;
+mod out;
 mod steps;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use blades::{Blade, PAGE_BYTES, Wanted};
+use blades::{Answer, Blade, PAGE_BYTES, Wanted};
 use paging::blade::{Blade as Places, Content, Token};
 use paging::leavers::Leavers;
 use paging::order::FetchOrder;
@@ -51,6 +52,12 @@ use paging::patience::Patience;
 use paging::print::PrintKey;
 
 use super::userfault_trap::Touch;
+
+/// Most neighbours that are moved at once. A fault that comes meanwhile waits for all of them.
+const RUN_PAGES: usize = 8;
+
+/// The bytes of so many pages.
+type Run = Vec<[u8; PAGE_BYTES]>;
 
 /// Where a needed page is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +82,13 @@ struct Coming {
     asked: u32,
 }
 
+impl Coming {
+    // Whether a thread waits for the page.
+    const fn is_awaited(&self) -> bool {
+        matches!(self.wanted, Wanted::Now) || self.joined.is_some()
+    }
+}
+
 /// A blade, and which pages it has.
 pub(crate) struct Far {
     pub(crate) blade: Box<dyn Blade>,
@@ -89,6 +103,10 @@ pub(crate) struct Far {
     leavers: Leavers,
     /// Pages on their way in.
     coming: BTreeMap<Token, Coming>,
+    /// An answer of the blade that is to be acted on next.
+    held: Option<Answer>,
+    /// The bytes of a run that is moved; empty while it is.
+    bytes: Run,
     patience: Patience,
 }
 
@@ -102,6 +120,8 @@ impl Far {
             blade,
             leavers: Leavers::default(),
             coming: BTreeMap::new(),
+            held: None,
+            bytes: vec![[0; PAGE_BYTES]; RUN_PAGES],
             patience: Patience::default(),
         }
     }
@@ -122,6 +142,18 @@ impl Far {
         self.has_held = false;
     }
 
+    // Takes the room for a run, to be given back: what is left has none.
+    fn take_room(&mut self) -> Run {
+        let mut room = std::mem::take(&mut self.bytes);
+        room.resize(RUN_PAGES, [0; PAGE_BYTES]);
+        room
+    }
+
+    /// The next answer of the blade; `None` if there is none yet.
+    fn next(&mut self) -> Option<Answer> {
+        self.held.take().or_else(|| self.blade.next())
+    }
+
     // The page at `address` if it is on its way in.
     fn coming_to(&mut self, slot: usize, address: u64) -> Option<&mut Coming> {
         let token = self.places.awaited((slot, address / PAGE_BYTES as u64))?;
@@ -140,9 +172,9 @@ impl Far {
         coming.map(|coming| coming.asked -= 1).is_some()
     }
 
-    /// Notes that a page came `ns` after a thread began to wait for it.
-    pub(crate) fn took(&mut self, ns: u64) {
-        self.patience.fetched(ns);
+    /// Notes that a page came at `now_ns`, `ns` after a thread began to wait for it.
+    pub(crate) fn took(&mut self, ns: u64, now_ns: u64) {
+        self.patience.fetched(ns, now_ns);
     }
 
     /// A thread waits for a page on its way. Returns whether it is the first, of one fetched ahead.

@@ -19,11 +19,20 @@ const REST_TICKS: u32 = 10;
 /// One fetch has a weight of one in so many in the average.
 const FETCHES: u64 = 16;
 
+/// Faults that come so long after the last page leave time for other work. It takes about 3 us.
+const PAUSE_NS: u64 = 2_000;
+/// A longer pause counts as one of this length.
+const PAUSE_MAX_NS: u64 = 20_000;
+
 /// How long to poll, and how long a fetch takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
     look_ns: u64,
     fetch_ns: u64,
+    /// When the last page came, in nanoseconds of the run.
+    came_ns: u64,
+    /// How long after a page the next fault comes, on average.
+    pause_ns: u64,
     /// When the supervisor last moved to another processor, by the monotonic clock.
     moved_ns: u64,
     /// Spins as they were last judged.
@@ -34,7 +43,15 @@ pub struct Patience {
 
 impl Default for Patience {
     fn default() -> Self {
-        Self { look_ns: LOOK_BEGIN_NS, fetch_ns: 0, moved_ns: 0, spins: Spins::default(), rests: 0 }
+        Self {
+            look_ns: LOOK_BEGIN_NS,
+            fetch_ns: 0,
+            came_ns: 0,
+            pause_ns: 0,
+            moved_ns: 0,
+            spins: Spins::default(),
+            rests: 0,
+        }
     }
 }
 
@@ -75,12 +92,25 @@ impl Patience {
         may
     }
 
-    /// Adds the time of a fetch to the average.
-    pub fn fetched(&mut self, took_ns: u64) {
+    /// Adds the time of a fetch, whose page came at `now_ns`, to the average.
+    pub const fn fetched(&mut self, took_ns: u64, now_ns: u64) {
+        self.came_ns = now_ns;
         self.fetch_ns = match self.fetch_ns {
             0 => took_ns,
             before => before - before / FETCHES + took_ns / FETCHES,
         };
+    }
+
+    /// Notes a fault at `at_ns`.
+    pub fn asked(&mut self, at_ns: u64) {
+        let pause_ns = at_ns.saturating_sub(self.came_ns).min(PAUSE_MAX_NS);
+        self.pause_ns = self.pause_ns - self.pause_ns / FETCHES + pause_ns / FETCHES;
+    }
+
+    /// Whether there is time between two faults for work that no fault waits for.
+    #[must_use]
+    pub const fn has_pauses(self) -> bool {
+        self.pause_ns >= PAUSE_NS
     }
 
     /// Whether a fetch takes no longer than `longest_ns`, on average.
@@ -116,10 +146,10 @@ mod tests {
         let mut patience = Patience::default();
         // Nothing is known yet.
         assert!(patience.is_within(1_000));
-        patience.fetched(30_000);
+        patience.fetched(30_000, 0);
         assert!(!patience.is_within(20_000) && patience.is_within(30_000));
         for _ in 0..99 {
-            patience.fetched(8_000);
+            patience.fetched(8_000, 0);
         }
         assert!(patience.is_within(10_000) && !patience.is_within(5_000));
     }
@@ -139,6 +169,28 @@ mod tests {
             patience.judge(spins(159, 56));
         }
         assert_eq!(patience.look_ns(), LOOK_BEGIN_NS);
+    }
+
+    #[test]
+    fn a_pause_is_the_time_from_a_page_to_the_next_fault() {
+        let mut patience = Patience::default();
+        let mut now_ns = 0;
+        let mut faults = |patience: &mut Patience, pause_ns: u64| {
+            for _ in 0..64 {
+                now_ns += pause_ns;
+                patience.asked(now_ns);
+                now_ns += 5_000;
+                patience.fetched(5_000, now_ns);
+            }
+        };
+        faults(&mut patience, PAUSE_NS / 2);
+        assert!(!patience.has_pauses());
+        faults(&mut patience, PAUSE_NS * 2);
+        assert!(patience.has_pauses());
+        // A long pause is soon forgotten.
+        faults(&mut patience, 1_000_000_000);
+        faults(&mut patience, PAUSE_NS / 2);
+        assert!(!patience.has_pauses());
     }
 
     #[test]

@@ -225,6 +225,19 @@ impl Userfault {
         self.ioctl("create a page of the program", COPY, &mut request)
     }
 
+    /// As [`create`](Self::create), neighbours from `address` on. Returns how many pages were
+    /// created before the first that could not be.
+    #[must_use]
+    pub fn create_run(&self, address: u64, contents: &[[u8; 4096]]) -> usize {
+        let bytes = contents.as_flattened();
+        let mut request = [address, bytes.as_ptr() as u64, bytes.len() as u64, 0, 0];
+        match self.ioctl("create pages of the program", COPY, &mut request) {
+            Ok(()) => contents.len(),
+            // The kernel says how many bytes it has copied, or a negative error.
+            Err(_) => usize::try_from(request[4].cast_signed()).unwrap_or(0) / 4096,
+        }
+    }
+
     /// Reads the next fault; `None` if none waits.
     #[must_use]
     pub fn next(&self) -> Option<Fault> {

@@ -36,6 +36,8 @@ use crate::userfault_trap::Touch;
 const TURNS: u32 = 256;
 /// Faults come in bursts: without a fault for so long, there is time to evict pages.
 const REST_NS: u64 = 10_000;
+/// After so long without a fault pages leave that gave their frames.
+const PAUSE_NS: u64 = 1_000;
 /// Who has the processor for longer than this after a yield is no target that answers.
 const YIELD_NS: u64 = 50_000;
 /// With more processors, polling takes none from others.
@@ -128,9 +130,14 @@ impl Supervisor<'_> {
                 until = served + self.look_ns();
                 is_owed = true;
             }
-            if is_owed && (!self.has_plenty() || sys::clock::monotonic_ns() > served + REST_NS) {
-                self.restore_budgets();
-                is_owed = false;
+            if is_owed {
+                let rest = sys::clock::monotonic_ns().saturating_sub(served);
+                if rest > REST_NS || !self.has_plenty() {
+                    self.restore_budgets();
+                    is_owed = false;
+                } else if rest > PAUSE_NS && self.has_pauses() {
+                    self.depart_between_asks();
+                }
             }
             if self.fatal.is_some() || self.is_needed_elsewhere() && !has_yielded() {
                 break;
@@ -157,6 +164,11 @@ impl Supervisor<'_> {
             let arena = self.people.arenas[slot].as_ref();
             arena.is_some_and(|arena| arena.helper.awaited.dropping() > 0)
         })
+    }
+
+    // Whether faults leave time between them for pages to leave.
+    fn has_pauses(&self) -> bool {
+        self.faults.far.as_ref().is_some_and(|far| far.patience.has_pauses())
     }
 
     // Whether enough frames can be had for the next faults.
@@ -245,6 +257,8 @@ impl Supervisor<'_> {
             return self.send_to_sleep(ask);
         }
         let epoch = self.kernel.tables.epoch_ns().load(Ordering::Relaxed);
+        let since_ns = ask.at_ns.saturating_sub(epoch);
+        self.faults.far.iter_mut().for_each(|far| far.patience.asked(since_ns));
         self.touch(Touch {
             slot: ask.slot,
             budget,
@@ -254,7 +268,7 @@ impl Supervisor<'_> {
             // A page without contents is created.
             minor: state != State::Absent,
             tid: ask.tid,
-            since_ns: ask.at_ns.saturating_sub(epoch),
+            since_ns,
         });
         let far = self.faults.far.as_mut();
         let is_soon = far.is_some_and(|far| {

@@ -1,140 +1,23 @@
-//! How the supervisor sends pages to a blade and fetches them.
+//! How the supervisor fetches pages from a blade. How they leave: `out`.
 
-use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
-use blades::{Answer, PAGE_BYTES, Wanted};
-use paging::blade::{Arrival, Leave, Meanwhile, Outcome, Token};
-use paging::leavers::Leaver;
-use paging::order::FetchOrder;
-use paging::page::PageIndex;
+use blades::{Answer, PAGE_BYTES, Page, Wanted};
+use paging::blade::{Arrival, Token};
 use paging::regions::PAGE;
 use paging::word::{State, Word};
 
-use super::{Brought, Coming, Far, content, sum};
+use super::{Brought, Coming, Far, RUN_PAGES, sum};
 use crate::RunError;
 use crate::arena::Arena;
-use crate::page_table::PageTable;
 use crate::state::Faults;
 use crate::supervisor::Supervisor;
 use crate::userfault_trap::Touch;
-use paging::outgoing::ticket;
 
 impl Supervisor<'_> {
     /// Whether pages leave for a blade.
     pub(crate) const fn is_far(&self) -> bool {
         self.faults.far.is_some()
-    }
-
-    /// Sends to the blade the pages that residencies chose to leave.
-    pub(crate) fn send_far(&mut self, tier: usize, pages: Vec<(usize, PageIndex)>) {
-        let slots: BTreeSet<usize> = pages.iter().map(|one| one.0).collect();
-        for (slot, page) in pages {
-            self.serve_between();
-            match self.send_page(slot, tier, page) {
-                Ok(true) => {}
-                Ok(false) => self.stays_in(slot, tier, page),
-                Err(error) => {
-                    self.stays_in(slot, tier, page);
-                    self.fatal.get_or_insert(error);
-                }
-            }
-        }
-        slots.into_iter().for_each(|slot| self.tally(slot));
-    }
-
-    // Sends one page. Returns false if the page is no longer on probation.
-    fn send_page(&mut self, slot: usize, tier: usize, page: PageIndex) -> Result<bool, RunError> {
-        let Some(arena) = self.people.arenas[slot].as_ref() else { return Ok(true) };
-        let Some(far) = self.faults.far.as_mut() else { return Ok(false) };
-        let (address, lane) = (arena.address(page), (arena.budget, tier));
-        let Some(cell) = self.kernel.tables.pages.word(slot, address) else { return Ok(false) };
-        let word = Word(cell.load(Ordering::Acquire));
-        if word.state() != State::Probation {
-            return Ok(false);
-        }
-        let mut bytes = [0; PAGE_BYTES];
-        arena.memory.read_at(&mut bytes, address)?;
-        let content = content(&bytes, &far.key);
-        let key = (slot, address / PAGE);
-        let way = far.places.leave(key, content).ok_or(RunError::BladeFull(far.blade.pages()))?;
-        let (Leave::Held(token) | Leave::Sent(token, _)) = way;
-        cell.store(word.with_ticket(ticket_of(token)).0, Ordering::Release);
-        let leaver = Leaver { token, key, page, lane };
-        match way {
-            Leave::Held(_) => {
-                far.has_held = true;
-                far.leavers.keep(leaver);
-            }
-            Leave::Sent(_, place) => {
-                far.leavers.send(leaver);
-                far.blade.write(token, place, &bytes);
-                self.written_back((slot, page), address, tier);
-            }
-        }
-        Ok(true)
-    }
-
-    /// Whether a frame can be had: a free one, or that of a page which the blade has.
-    pub(crate) fn has_frame(&mut self, budget: usize, tier: usize) -> bool {
-        let pages = &self.kernel.tables.pages;
-        let far = self.faults.far.as_mut();
-        let any = |far: &mut Far| far.leavers.any((budget, tier), |one| is_untouched(pages, one));
-        self.kernel.tables.lane(budget, tier).free() > 0 || far.is_some_and(any)
-    }
-
-    /// Takes the frame of the page that leaves next. Returns false if there is none.
-    pub(crate) fn give_frame(&mut self, budget: usize, tier: usize) -> bool {
-        let Some(far) = self.faults.far.as_mut() else { return false };
-        let pages = &self.kernel.tables.pages;
-        far.leavers.give((budget, tier), |one| is_untouched(pages, one))
-    }
-
-    /// Makes pages far that have given their frames away: they leave the memory file.
-    pub(crate) fn depart_given(&mut self) {
-        for given in self.take_given() {
-            self.depart_one(given);
-        }
-    }
-
-    /// As [`depart_given`](Self::depart_given), and serves new asks between two pages: they may give
-    /// further frames away.
-    pub(crate) fn depart_between_asks(&mut self) {
-        for given in self.take_given() {
-            self.serve_between();
-            self.depart_one(given);
-        }
-    }
-
-    // Takes the pages whose transfers are to be ended, each with whether another page has the frame.
-    fn take_given(&mut self) -> Vec<(Leaver, bool)> {
-        self.faults.far.as_mut().map(|far| far.leavers.take_given()).unwrap_or_default()
-    }
-
-    fn depart_one(&mut self, (leaver, has_given): (Leaver, bool)) {
-        match self.depart(leaver) {
-            Ok(true) => {}
-            // Another page has its frame.
-            Ok(false) if has_given => self.lacks_frame(leaver.lane),
-            Ok(false) => {}
-            Err(error) => {
-                self.fatal.get_or_insert(error);
-            }
-        }
-    }
-
-    // Notes that a frame is used twice: the budget is one short.
-    fn lacks_frame(&mut self, (budget, tier): (usize, usize)) {
-        self.kernel.tables.lane(budget, tier).credit(-1);
-        self.books.members.short(budget);
-    }
-
-    /// Frees frames while more are in use than the budget has, as far as any can be had.
-    pub(crate) fn make_up(&mut self, budget: usize, tier: usize) {
-        while self.kernel.tables.lane(budget, tier).free() < 0 && self.give_frame(budget, tier) {
-            self.kernel.tables.lane(budget, tier).credit(1);
-            self.depart_given();
-        }
     }
 
     /// Serves the blade's answers and reports its news, once it has rung or is due.
@@ -151,63 +34,53 @@ impl Supervisor<'_> {
 
     /// Acts on the next answer of the blade. Returns whether there was one.
     pub(super) fn take_answer(&mut self) -> Result<bool, RunError> {
-        let answer = self.faults.far.as_mut().and_then(|far| far.blade.next());
-        answer.map_or(Ok(false), |answer| self.answered(answer).map(|()| true))
+        let Some(answer) = self.faults.far.as_mut().and_then(Far::next) else { return Ok(false) };
+        let Some(first) = self.answered(answer)? else { return Ok(true) };
+        if first.0.is_awaited() {
+            return self.land(first.0, &first.1).map(|()| true);
+        }
+        let mut run = vec![first];
+        while run.len() < RUN_PAGES
+            && let Some(next) = self.next_of(&run)?
+        {
+            run.push(next);
+        }
+        self.land_run(run).map(|()| true)
     }
 
-    // Acts on an answer: a write-back is acknowledged, or a page has come.
-    fn answered(&mut self, Answer { token, result }: Answer) -> Result<(), RunError> {
+    // Acts on an answer: a write-back is acknowledged, or a page has come, which is to be put in
+    // place.
+    fn answered(&mut self, answer: Answer) -> Result<Option<(Coming, Page)>, RunError> {
+        let Answer { token, result } = answer;
         let page = result.map_err(RunError::Blade)?;
-        let Some(far) = self.faults.far.as_mut() else { return Ok(()) };
+        let Some(far) = self.faults.far.as_mut() else { return Ok(None) };
         if let Some((budget, _)) = far.leavers.acknowledged(token) {
             // The blade has the page: its frame can be had.
             self.books.members.short(budget);
-            return Ok(());
+            return Ok(None);
         }
-        page.map_or(Ok(()), |bytes| self.came(token, &bytes))
+        match page {
+            Some(page) => Ok(self.came(token, &page)?.map(|coming| (coming, page))),
+            None => Ok(None),
+        }
     }
 
-    // Makes an acknowledged page far, unless it has changed since. Returns whether it has left.
-    fn depart(&mut self, Leaver { token, page, lane, .. }: Leaver) -> Result<bool, RunError> {
-        let Some(far) = self.faults.far.as_mut() else { return Ok(false) };
-        let pages = &self.kernel.tables.pages;
-        let sent = far.places.sum_of(token);
-        let mut changed = None;
-        let meanwhile = |(slot, number): (usize, u64)| {
-            let arena = self.people.arenas[slot].as_ref();
-            let cell = pages.word(slot, number * PAGE);
-            let (Some(arena), Some(cell)) = (arena, cell) else { return Meanwhile::Gone };
-            let word = Word(cell.load(Ordering::Acquire));
-            if word.ticket() != Some(ticket_of(token)) {
-                return if word.resident() { Meanwhile::Touched } else { Meanwhile::Gone };
-            }
-            let mut bytes = [0; PAGE_BYTES];
-            let is_read = arena.memory.read_at(&mut bytes, number * PAGE).is_ok();
-            let is_same = is_read && Some(sum(&bytes)) == sent;
-            let state = if is_same { State::Remote } else { State::Local };
-            cell.store(word.with_state(state).with_dirty(!is_same).0, Ordering::Release);
-            changed = (!is_same).then_some(slot);
-            if is_same { Meanwhile::Untouched } else { Meanwhile::Gone }
+    // The next answer if it is the page that follows a run of pages fetched ahead, and nobody waits
+    // for it.
+    fn next_of(&mut self, run: &[(Coming, Page)]) -> Result<Option<(Coming, Page)>, RunError> {
+        let Some((last, _)) = run.last() else { return Ok(None) };
+        let Some(far) = self.faults.far.as_mut() else { return Ok(None) };
+        let Some(answer) = far.next() else { return Ok(None) };
+        let follows = |next: &Coming| {
+            let (touch, next) = (last.touch, next.touch);
+            (touch.slot, touch.address + PAGE) == (next.slot, next.address)
         };
-        let outcome = far.places.left(token, meanwhile);
-        if let Some(arena) = changed.and_then(|slot| self.people.arenas[slot].as_mut()) {
-            // A device has written to the page, which is unmapped and stays local.
-            arena.tiers[lane.1].soft_fault(page);
+        let next = far.coming.get(&answer.token);
+        if next.is_some_and(|next| !next.is_awaited() && follows(next)) {
+            return self.answered(answer);
         }
-        let Some(Outcome::Far((slot, number))) = outcome else { return Ok(false) };
-        let address = number * PAGE;
-        // The page may not have been copied to a child yet.
-        self.preserve(slot, address, address + PAGE);
-        let Some(arena) = self.people.arenas[slot].as_mut() else { return Ok(true) };
-        arena.memory.punch(address, PAGE)?;
-        if let Some(order) = self.faults.far.as_mut().and_then(|far| far.order.as_mut()) {
-            order.left((slot, number));
-        }
-        if arena.tiers[lane.1].left(page) {
-            self.books.totals.evicted();
-        }
-        self.books.members.touch(slot);
-        Ok(true)
+        far.held = Some(answer);
+        Ok(None)
     }
 
     /// Requests a page from the blade; it has a frame already. `touch` is the fault that needs it.
@@ -224,20 +97,20 @@ impl Supervisor<'_> {
         far.blade.read(token, place, wanted);
     }
 
-    // Verifies a page that has come, and puts it in place.
-    fn came(&mut self, token: Token, bytes: &[u8; PAGE_BYTES]) -> Result<(), RunError> {
-        let Some(far) = self.faults.far.as_mut() else { return Ok(()) };
+    // Verifies a page that has come. Returns what it is for; `None` if it is for nobody.
+    fn came(&mut self, token: Token, bytes: &[u8; PAGE_BYTES]) -> Result<Option<Coming>, RunError> {
+        let Some(far) = self.faults.far.as_mut() else { return Ok(None) };
         let is_zeros = || bytes.iter().all(|&byte| byte == 0);
         let arrival = far.places.arrived(token, sum(bytes), is_zeros);
         if let Some(Err(lost)) = &arrival
             && far.blade.distrusts(token, &lost.to_string())
         {
-            return Ok(());
+            return Ok(None);
         }
-        let Some(coming) = far.coming.remove(&token) else { return Ok(()) };
+        let Some(coming) = far.coming.remove(&token) else { return Ok(None) };
         let touch = coming.touch;
         match arrival {
-            None => Ok(()),
+            None => Ok(None),
             Some(Err(lost)) => {
                 let (tgid, address) = (self.tgid(touch.slot), touch.address);
                 Err(RunError::BladeLost { tgid, address, lost })
@@ -245,30 +118,60 @@ impl Supervisor<'_> {
             Some(Ok(Arrival::Nobody)) => {
                 // The page was emptied or moved meanwhile; a thread that waits touches it again.
                 self.wake_again(&touch);
-                Ok(())
+                Ok(None)
             }
-            Some(Ok(Arrival::Page(_))) => self.land(coming, bytes),
+            Some(Ok(Arrival::Page(_))) => Ok(Some(coming)),
         }
     }
 
-    // Puts a verified page into the memory file, and maps it unless it is watched.
-    fn land(
-        &mut self,
-        Coming { touch, wanted, joined, .. }: Coming,
-        bytes: &[u8; PAGE_BYTES],
-    ) -> Result<(), RunError> {
+    // Puts neighbours in place that were fetched ahead.
+    fn land_run(&mut self, run: Vec<(Coming, Page)>) -> Result<(), RunError> {
+        let Some((first, _)) = run.first() else { return Ok(()) };
+        let (slot, start) = (first.touch.slot, first.touch.address);
         // A child must not get what its parent has from here on.
-        self.preserve(touch.slot, touch.address, touch.address + PAGE);
-        let Some(arena) = self.people.arenas[touch.slot].as_ref() else { return Ok(()) };
-        let order = self.faults.far.as_ref().and_then(|far| far.order.as_ref());
-        let watches = |order: &FetchOrder| order.watches((touch.slot, touch.address / PAGE));
-        // No thread waits for it: a watched page may have been moved, and moved back.
-        let is_free = wanted == Wanted::Ahead && joined.is_none();
-        let is_watched = is_free && order.is_some_and(watches);
-        let is_mapped = !is_watched && arena.maps(bytes, touch.address);
-        if !is_mapped {
-            arena.memory.write_at(bytes, touch.address)?;
+        self.preserve(slot, start, start + run.len() as u64 * PAGE);
+        let Some(mut bytes) = self.faults.far.as_mut().map(Far::take_room) else { return Ok(()) };
+        bytes.iter_mut().zip(&run).for_each(|(bytes, (_, page))| *bytes = **page);
+        let is_any_watched = run.iter().any(|(coming, _)| self.is_watched(coming));
+        let arena = self.people.arenas[slot].as_ref().filter(|_| run.len() > 1 && !is_any_watched);
+        let mapped = arena.map_or(0, |arena| arena.maps_run(&bytes[..run.len()], start));
+        self.faults.far.iter_mut().for_each(|far| far.bytes = std::mem::take(&mut bytes));
+        for (number, (coming, page)) in run.into_iter().enumerate() {
+            match number < mapped {
+                true => self.landed(&coming, true),
+                // The others one by one: pages that are there already stay as they are.
+                false => self.land(coming, &page)?,
+            }
         }
+        Ok(())
+    }
+
+    // Whether a page that nobody waits for is to stay unmapped until it is touched.
+    fn is_watched(&self, coming: &Coming) -> bool {
+        let Touch { slot, address, .. } = coming.touch;
+        let order = self.faults.far.as_ref().and_then(|far| far.order.as_ref());
+        // A thread may wait for a watched page that was moved, and moved back.
+        !coming.is_awaited() && order.is_some_and(|order| order.watches((slot, address / PAGE)))
+    }
+
+    // Puts a verified page into the memory file, and maps it unless it is watched.
+    fn land(&mut self, coming: Coming, bytes: &[u8; PAGE_BYTES]) -> Result<(), RunError> {
+        let Touch { slot, address, .. } = coming.touch;
+        // A child must not get what its parent has from here on.
+        self.preserve(slot, address, address + PAGE);
+        let Some(arena) = self.people.arenas[slot].as_ref() else { return Ok(()) };
+        let is_mapped = !self.is_watched(&coming) && arena.maps(bytes, address);
+        if !is_mapped {
+            arena.memory.write_at(bytes, address)?;
+        }
+        self.landed(&coming, is_mapped);
+        Ok(())
+    }
+
+    // Enters a page that is in the memory file, and answers those who wait for it.
+    fn landed(&mut self, coming: &Coming, is_mapped: bool) {
+        let is_watched = self.is_watched(coming);
+        let &Coming { touch, wanted, joined, .. } = coming;
         if let Some(cell) = self.kernel.tables.pages.word(touch.slot, touch.address) {
             let word = Word(cell.load(Ordering::Acquire));
             // Writes to the page are not tracked; its contents show them when it leaves.
@@ -285,7 +188,6 @@ impl Supervisor<'_> {
             Wanted::Now => self.fetched(&touch),
             Wanted::Ahead => self.fetched_ahead(&touch, joined),
         }
-        Ok(())
     }
 
     // Wakes the threads that wait for a page, which touch it again.
@@ -421,16 +323,4 @@ impl Supervisor<'_> {
     fn tgid(&self, slot: usize) -> u32 {
         self.people.arenas[slot].as_ref().map_or(0, |arena| arena.tgid)
     }
-}
-
-// The ticket of a transfer, as a state word has it.
-fn ticket_of(token: Token) -> u32 {
-    ticket(u32::try_from(token & u64::from(u32::MAX)).unwrap_or(0))
-}
-
-// Whether a page is untouched since it was sent.
-fn is_untouched(pages: &PageTable, leaver: &Leaver) -> bool {
-    let cell = pages.word(leaver.key.0, leaver.key.1 * PAGE);
-    let word = cell.map(|cell| Word(cell.load(Ordering::Acquire)));
-    word.is_some_and(|word| word.ticket() == Some(ticket_of(leaver.token)))
 }

@@ -163,9 +163,10 @@ impl Supervisor<'_> {
 
     /// Records a fetch from the blade that has ended.
     pub(crate) fn fetched(&mut self, touch: &Touch) {
-        let measured = self.now_ns().saturating_sub(touch.since_ns);
+        let now = self.now_ns();
+        let measured = now.saturating_sub(touch.since_ns);
         if touch.tid != 0 {
-            self.faults.far.iter_mut().for_each(|far| far.took(measured));
+            self.faults.far.iter_mut().for_each(|far| far.took(measured, now));
         }
         self.log(touch, FaultKind::Fetch, 0, 0, measured);
     }
