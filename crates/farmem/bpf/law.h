@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0
 //
-// The law of a link: when a transfer begins, ends, and is acknowledged. `src/link.rs` is the same in Rust, and
+// The law of a link: when a transfer begins, ends, and is acknowledged. `tables/src/link.rs` is the same in Rust, and
 // `measure::Link` says what it is; a test runs this file outside the kernel beside both.
 #pragma once
 #include "link.h"

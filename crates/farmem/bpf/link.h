@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0
 //
-// A link to far memory as the kernel side and the supervisor both see it. `src/link.rs` is the same in Rust.
+// A link to far memory as the kernel side and the supervisor both see it. `tables/src/link.rs` is the same in Rust.
 #pragma once
 #include <linux/types.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0
 //
-// What the trap and the supervisor both read and write. `src/shared.rs` is the same in Rust; sizes are
+// What the trap and the supervisor both read and write. `tables/src/shared.rs` is the same in Rust; sizes are
 // asserted on both sides.
 #pragma once
 #include <linux/types.h>

@@ -11,12 +11,12 @@ use super::RunError;
 use super::arena::Arena;
 use super::calls::round_up;
 use super::events::TABLE_FULL;
-use super::layout::ADDRESS_TOP;
 use super::populate::Then;
 use super::supervisor::Supervisor;
 use sys::hint;
 use sys::maps;
 use sys::nr;
+use tables::ADDRESS_TOP;
 
 const ENOMEM: i64 = 12;
 const EINVAL: i64 = 22;

@@ -18,15 +18,15 @@ use sys::userfault::Userfault;
 
 use super::cut::{Cut, Phase};
 use super::last_words::Cleared;
-use super::layout::SEGMENT;
-use super::layout::{ADDRESS_MIN, ADDRESS_TOP};
 use super::loader::Loader;
 use super::pending::{Awaited, Pending};
 use super::protocol::command;
 use super::request::MapRequest;
-use super::shared::Tables;
 use super::stock::Stock;
 use sys::maps;
+use tables::SEGMENT;
+use tables::Tables;
+use tables::{ADDRESS_MIN, ADDRESS_TOP};
 
 /// One managed process.
 #[derive(Debug)]

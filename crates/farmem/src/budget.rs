@@ -223,8 +223,7 @@ impl Supervisor<'_> {
 
     // Whether a fault of this tier takes time, so that its frame may be one that is leaving.
     fn is_timed(&self, tier: usize) -> bool {
-        self.config.trap == TrapKind::Userfault
-            || super::link::delays(&self.config.tiers[tier].link)
+        self.config.trap == TrapKind::Userfault || tables::delays(&self.config.tiers[tier].link)
     }
 
     // Starts evictions of a tier until `batch` are on their way, and unmaps the pages that are

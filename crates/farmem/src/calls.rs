@@ -17,11 +17,11 @@ use sys::seccomp::Notification;
 use super::RunError;
 use super::arena::manageable;
 use super::events::TABLE_FULL;
-use super::layout::{ADDRESS_TOP, LOOK_FROM, SEGMENT};
 use super::pending::Pending;
 use super::populate::Then;
 use super::request::MapRequest;
 use super::supervisor::Supervisor;
+use tables::{ADDRESS_TOP, LOOK_FROM, SEGMENT};
 
 const EAGAIN: i64 = 11;
 const EEXIST: i64 = 17;

@@ -28,12 +28,12 @@ use std::collections::VecDeque;
 
 use sys::seccomp::Notification;
 
-use super::layout::SEGMENT;
 use super::moves::Move;
 use super::protocol::WORDS_MAX;
 use super::userfault_trap::Touch;
 use sys::hint;
 use sys::nr;
+use tables::SEGMENT;
 
 const CLONE_VM: u64 = 0x100;
 const MAP_FIXED: u64 = 0x10;

@@ -8,9 +8,9 @@ use sys::nr;
 use sys::seccomp::{Block, Filter, Rule, Test, Verdict};
 
 use super::config::TrapKind;
-use super::layout::{ADDRESS_TOP, LOOK_FROM};
 use super::protocol;
 use sys::hint;
+use tables::{ADDRESS_TOP, LOOK_FROM};
 
 const MAP_SHARED: u32 = 1;
 const MAP_FIXED_ANY: u32 = 0x10 | 0x10_0000;

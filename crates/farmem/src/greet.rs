@@ -20,11 +20,11 @@ use super::RunError;
 use super::arena::{Arena, Birth};
 use super::config::{BudgetScope, TrapKind};
 use super::images::Reason;
-use super::layout::{ADDRESS_MIN, ADDRESS_TOP, PROCS_MAX};
 use super::pending::Pending;
 use super::protocol::{VERSION, WORDS_MAX, reply};
-use super::shared::enrol_address;
 use super::supervisor::Supervisor;
+use tables::enrol_address;
+use tables::{ADDRESS_MIN, ADDRESS_TOP, PROCS_MAX};
 
 const EPERM: i64 = 1;
 const EBUSY: i64 = 16;

@@ -7,11 +7,11 @@ use paging::regions::Regions;
 use paging::word::{State, Word};
 
 use super::arena::Arena;
-use super::layout::SEGMENT;
-use super::page_table::index_in_leaf;
 use super::protocol::command;
 use super::supervisor::Supervisor;
 use sys::maps;
+use tables::SEGMENT;
+use tables::index_in_leaf;
 
 const MAP_SHARED: u64 = 1;
 const MAP_FIXED: u64 = 0x10;

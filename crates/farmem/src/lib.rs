@@ -19,15 +19,14 @@
 //! `populate` what calls for memory do, `notices` what cannot work, `arena` one process, `fork` and
 //! `inherit` its child, `cut` what the child sees of its parent, `copy` how memory gets there,
 //! `leave` how a process ends, `trap` and `userfault_trap` how a fault is handled, `far` pages on a
-//! blade, `shared` the tables both sides use, `events` what the trap reported, `budget` which pages
-//! leave, `watch` how pages are used, `streak` where the helper works, `supervisor` the loop. The
-//! crate `swap` has the other engine; it uses `link`, `signal`, the observer and the record of this
-//! one.
+//! blade, `events` what the trap reported, `budget` which pages leave, `watch` how pages are used,
+//! `streak` where the helper works, `supervisor` the loop. The crate `tables` has what supervisor
+//! and trap share. The crate `swap` has the other engine; it uses `signal`, the observer and the
+//! record of this one.
 
 mod account;
 mod advice;
 mod arena;
-mod asks;
 mod budget;
 mod calls;
 mod chores;
@@ -48,11 +47,8 @@ mod greet;
 mod images;
 mod inherit;
 mod inject;
-mod lanes;
 mod last_words;
-mod layout;
 mod leave;
-pub mod link;
 mod links;
 mod loader;
 mod moves;
@@ -60,7 +56,6 @@ mod nearby;
 mod notices;
 mod object;
 mod outgoing;
-mod page_table;
 mod peaks;
 mod pending;
 mod populate;
@@ -69,7 +64,6 @@ mod protocol;
 mod report;
 mod request;
 mod rights;
-mod shared;
 pub mod signal;
 mod state;
 mod static_data;
@@ -86,8 +80,7 @@ pub use config::{
     BPF_BUDGET_MIN, BPF_DELAY_MAX_NS, BudgetScope, RunConfig, Tier, TrapKind, batch, pack_name,
 };
 pub use error::RunError;
-pub use layout::{PROCS_MAX, TIERS_MAX};
 pub use report::{Observer, Outcome, Retune, Silent, Snapshot};
-pub use shared::{FaultEvent, FaultKind};
 pub use supervisor::{Supervisor, VARIABLE};
+pub use tables::{FaultEvent, FaultKind, PROCS_MAX, TIERS_MAX};
 pub use trap::probe;

@@ -16,7 +16,7 @@ impl Supervisor<'_> {
         let mut longest_ns = 0;
         for (tier, config) in self.config.tiers.iter().enumerate() {
             self.write_link(tier, &config.link);
-            delayed |= super::link::delays(&config.link);
+            delayed |= tables::delays(&config.link);
             longest_ns = longest_ns.max(config.link.longest_page_delay().as_ns());
         }
         // Twice, because a page may wait for the one before it.

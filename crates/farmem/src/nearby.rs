@@ -9,7 +9,7 @@
 //! any other command beside the program.
 
 use super::arena::Arena;
-use super::shared::Tables;
+use tables::Tables;
 
 /// From so many interrupts on, a command is cheaper on the program's processor.
 const INTERRUPTS_MANY: usize = 4;

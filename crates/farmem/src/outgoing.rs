@@ -22,9 +22,9 @@ use paging::write_back::WriteBack;
 use paging::{PageIndex, PageState};
 
 use super::arena::Arena;
-use super::shared::{FaultEvent, FaultKind};
 use super::supervisor::Supervisor;
 use paging::outgoing::{LEFT, Outgoing, Ring, STAYS, ticket};
+use tables::{FaultEvent, FaultKind};
 
 /// Slot of an entry whose process has ended.
 const NOBODY: usize = usize::MAX;

@@ -13,9 +13,9 @@ use paging::reuse::Touches;
 use sys::process::Change;
 
 use super::config::Tier;
-use super::lanes::Lane;
-use super::shared::{FaultEvent, FaultKind};
 use paging::outgoing::OUTGOING_MAX;
+use tables::Lane;
+use tables::{FaultEvent, FaultKind};
 
 /// The state of a run at one moment.
 #[derive(Debug, Clone, Default)]

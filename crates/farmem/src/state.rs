@@ -12,7 +12,6 @@ use sys::seccomp::{Listener, Notification};
 
 use super::account::Account;
 use super::arena::Arena;
-use super::asks::Asks;
 use super::chores::Chores;
 use super::copy::Copies;
 use super::detour::Detour;
@@ -23,16 +22,17 @@ use super::fork::Fork;
 use super::images::Images;
 use super::inject::Injection;
 use super::last_words::Mortal;
-use super::layout::PROCS_MAX;
 use super::leave::Leaver;
 use super::object::Object;
 use super::populate::Populate;
 use super::report::Totals;
-use super::shared::Tables;
 use super::streak::Streak;
 use super::throttle::Throttle;
 use super::trap::Trap;
 use super::userfault_trap::Waiting;
+use tables::Asks;
+use tables::PROCS_MAX;
+use tables::Tables;
 
 /// Kernel objects, and the tables shared with the trap.
 pub(crate) struct Kernel {

@@ -35,13 +35,13 @@ use super::config::{RunConfig, TrapKind};
 use super::ends::Ends;
 use super::events::Scan;
 use super::far::{Far, new_key};
-use super::layout::PROCS_MAX;
 use super::report::{Observer, Outcome, Snapshot, Totals};
 use super::signal::{self, SIGCONT, SIGKILL};
 use super::state::{Books, Faults, Forking, Kernel, People, Programs, Upkeep};
 use super::streak::Streak;
 use super::throttle::Throttle;
 use super::trap::{self};
+use tables::PROCS_MAX;
 
 // Tokens of the poll set; those of arenas follow.
 const LISTENER: u64 = 0;

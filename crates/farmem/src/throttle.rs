@@ -32,8 +32,8 @@ use sys::bpf::ProcessorBell;
 use sys::clock::monotonic_ns;
 use sys::event::{Poll, Waker};
 
-use super::lanes::Lanes;
-use super::layout::PROCS_MAX;
+use tables::Lanes;
+use tables::PROCS_MAX;
 
 const BELL: u64 = 0;
 const STOP: u64 = 1;

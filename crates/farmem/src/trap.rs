@@ -6,11 +6,11 @@ use measure::Duration;
 use sys::bpf::{BpfError, Doorbell, Object, ProcessorBell, Setting};
 
 use super::RunError;
-use super::asks::Asks;
 use super::config::{RunConfig, TrapKind};
-use super::layout::{EVENTS_MAX, Sizes};
-use super::shared::Tables;
 use sys::told::memory_bytes;
+use tables::Asks;
+use tables::Tables;
+use tables::{EVENTS_MAX, Sizes};
 
 // Aligns the object as the BPF loader requires.
 #[repr(C, align(8))]

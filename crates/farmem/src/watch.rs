@@ -17,8 +17,8 @@ use paging::word::{State, Word};
 
 use super::nearby;
 use super::pending::Pending;
-use super::shared::{FaultEvent, FaultKind};
 use super::supervisor::Supervisor;
+use tables::{FaultEvent, FaultKind};
 
 /// Pages in one message to a helper: each may be a range of its own.
 const DROP_MAX: usize = 200;

@@ -6,7 +6,7 @@ use measure::LinkConfig;
 use sys::bpf::{BpfError, Object};
 use sys::memory::SharedView;
 
-use farmem::link::{LINK_WORDS, LinkTable, PROFILE_ENTRIES, delays};
+use tables::{LINK_WORDS, LinkTable, PROFILE_ENTRIES, delays};
 
 // Aligns the object as the BPF loader requires.
 #[repr(C, align(8))]

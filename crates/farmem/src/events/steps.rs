@@ -7,10 +7,10 @@ use paging::word::{State, Word};
 
 use super::{SCAN_UNUSED, Scan, TABLE_FULL, URGENT, revive};
 use crate::arena::Arena;
-use crate::layout::ADDRESS_TOP;
-use crate::layout::SEGMENT;
-use crate::shared::{FaultEvent, FaultKind};
 use crate::supervisor::Supervisor;
+use tables::ADDRESS_TOP;
+use tables::SEGMENT;
+use tables::{FaultEvent, FaultKind};
 
 impl Supervisor<'_> {
     /// Processes every event that is in the log now. Later ones wait for the next call: threads
@@ -47,7 +47,9 @@ impl Supervisor<'_> {
     /// Records the fetch times that are known at `now_ns`.
     pub(crate) fn tell_ends(&mut self, now_ns: u64) {
         let mut recorded = Vec::new();
-        while let Some(event) = self.upkeep.ends.pop(&self.kernel.tables, now_ns) {
+        let tables = &self.kernel.tables;
+        let end_of = |place, tid| tables.end_of(place, tid);
+        while let Some(event) = self.upkeep.ends.pop(end_of, now_ns) {
             self.books.totals.ended(&event, u64::from(event.measured_ns));
             if self.config.record && self.upkeep.sampler.is_none() {
                 recorded.push(event);

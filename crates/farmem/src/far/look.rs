@@ -27,10 +27,10 @@ use paging::word::{State, Word};
 use sys::event::Ready;
 
 use crate::RunError;
-use crate::asks::{Ask, Asks};
 use crate::far::Far;
 use crate::supervisor::{Supervisor, is_fault};
 use crate::userfault_trap::Touch;
+use tables::{Ask, Asks};
 
 /// Rounds of polling between two looks at all other events.
 const TURNS: u32 = 256;
@@ -231,7 +231,7 @@ impl Supervisor<'_> {
 
     fn serve_asks(&mut self) -> bool {
         let mut any = false;
-        while let Some(ask) = self.faults.asks.as_mut().and_then(Asks::next) {
+        while let Some(ask) = self.faults.asks.as_mut().and_then(Asks::take) {
             any = true;
             self.serve_ask(&ask);
         }

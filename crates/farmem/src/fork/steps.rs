@@ -17,10 +17,10 @@ use crate::copy::Copy;
 use crate::detour::Way;
 use crate::events::TABLE_FULL;
 use crate::inherit::{clip, send_mappings};
-use crate::layout::ADDRESS_TOP;
 use crate::supervisor::Supervisor;
 use sys::maps;
 use sys::nr;
+use tables::ADDRESS_TOP;
 
 impl Supervisor<'_> {
     /// Acts on a call that forks: follows the thread, and takes a cut.

@@ -13,13 +13,13 @@ use crate::RunError;
 use crate::arena::{Arena, manageable};
 use crate::calls::round_up;
 use crate::events::TABLE_FULL;
-use crate::layout::SEGMENT;
-use crate::layout::{ADDRESS_MIN, ADDRESS_TOP};
 use crate::pending::Pending;
 use crate::protocol::command;
 use crate::request::MapRequest;
 use crate::supervisor::Supervisor;
 use sys::maps;
+use tables::SEGMENT;
+use tables::{ADDRESS_MIN, ADDRESS_TOP};
 
 const EAGAIN: i64 = 11;
 const ENOMEM: i64 = 12;

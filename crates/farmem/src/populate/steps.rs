@@ -10,9 +10,9 @@ use super::{AHEAD_NS, PAGES_AT_ONCE, Populate, Then};
 use crate::RunError;
 use crate::events::TABLE_FULL;
 use crate::far::Brought;
-use crate::page_table::NoWord;
-use crate::shared::{FaultEvent, FaultKind};
 use crate::supervisor::Supervisor;
+use tables::NoWord;
+use tables::{FaultEvent, FaultKind};
 
 impl Supervisor<'_> {
     /// Begins to populate `ranges` (start and end) for the call `id` of `thread`.

@@ -16,9 +16,9 @@ use crate::RunError;
 use crate::arena::Arena;
 use crate::config::TrapKind;
 use crate::events::TABLE_FULL;
-use crate::page_table::NoWord;
-use crate::shared::{FaultEvent, FaultKind};
 use crate::supervisor::Supervisor;
+use tables::NoWord;
+use tables::{FaultEvent, FaultKind};
 
 impl Supervisor<'_> {
     /// Serves all faults that userfaultfd reports for `slot`.

@@ -42,7 +42,7 @@ macro_rules! app {
 }
 
 #[rustfmt::skip] // one row, one line
-const ROWS: [Row; 46] = [
+const ROWS: [Row; 47] = [
     row("tidy", 10, Only(&[]), "reads text; checks a tree that does not build"),
     row("bench", 9, AllBelow, "measures what the product ships"),
     row("afar", 8, AllBelow, "the applications meet here and nowhere else"),
@@ -71,8 +71,9 @@ const ROWS: [Row; 46] = [
     row("host", 3, Only(disk!["backend"]), "reaches disks: knows no target"),
     row("dispatch", 3, Only(&["console", "experiment", "launch", "sys"]), "moves names of points"),
     row("document", 3, Only(&["console", "records", "measure"]), "reads what users write"),
-    row("swap", 5, Only(&["farmem", "paging", "sys", "measure"]), "the kernel's own swapping"),
-    row("farmem", 4, Only(&["blades", "paging", "sys", "measure"]), "meets others through data"),
+    row("swap", 5, Only(&["farmem", "paging", "tables", "sys", "measure"]), "the kernel swaps"),
+    row("farmem", 4, Only(&["blades", "paging", "tables", "sys", "measure"]), "meets them as data"),
+    row("tables", 3, Only(&["paging", "sys", "measure"]), "words that two sides map"),
     row("blades", 3, Only(&["paging"]), "keeps pages: knows neither program nor network"),
     row("paging", 2, Only(&["measure"]), "which pages are local: no clock, no kernel"),
     row("backend", 2, Only(&["sys", "workload", "measure"]), "holds bytes: no network"),

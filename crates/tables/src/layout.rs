@@ -1,21 +1,21 @@
 //! The layout of the tables that trap and supervisor share, as in `bpf/shared.h`.
 
-use super::lanes::LANE_WORDS;
-use super::link::{LINK_WORDS, PROFILE_ENTRIES};
+use crate::lanes::LANE_WORDS;
+use crate::link::{LINK_WORDS, PROFILE_ENTRIES};
 
 /// Most processes that are managed at once.
 pub const PROCS_MAX: usize = 4096;
 /// Most tiers of far memory.
 pub const TIERS_MAX: usize = 8;
 /// Entries of the event log.
-pub(crate) const EVENTS_MAX: usize = 1 << 16;
+pub const EVENTS_MAX: usize = 1 << 16;
 /// Memory below this address may be managed; above it the kernel places its own.
-pub(crate) const ADDRESS_TOP: u64 = 0x7e80_0000_0000;
+pub const ADDRESS_TOP: u64 = 0x7e80_0000_0000;
 /// Unmanaged memory is sampled before so many bytes are unmapped in one piece; less may come and go
 /// unseen between two samples.
-pub(crate) const LOOK_FROM: u64 = 1 << 20;
+pub const LOOK_FROM: u64 = 1 << 20;
 /// Memory from this address on may be under management.
-pub(crate) const ADDRESS_MIN: u64 = 0x1_0000;
+pub const ADDRESS_MIN: u64 = 0x1_0000;
 /// Thread ids are below this.
 pub(crate) const PIDS_MAX: usize = 1 << 22;
 
@@ -35,7 +35,7 @@ pub(crate) const TIMING_WORDS: usize = 3;
 // The tree of page states: see `page_table`.
 
 /// Bytes of addresses that a leaf covers.
-pub(crate) const SEGMENT: u64 = 1 << LOWER_SHIFT;
+pub const SEGMENT: u64 = 1 << LOWER_SHIFT;
 /// Entries of a node, words of a leaf.
 pub(crate) const NODE_ENTRIES: usize = 512;
 const _: () = assert!(paging::segments::PAGES as usize == NODE_ENTRIES);
@@ -50,22 +50,22 @@ pub(crate) const CLAIMED: u32 = 0xffff_ffff;
 
 /// Sizes that depend on the machine.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Sizes {
+pub struct Sizes {
     /// Nodes and leaves of the page-state tables, at most 2¹⁸.
-    pub(crate) nodes: u32,
+    pub nodes: u32,
 }
 
 impl Sizes {
     /// Enough leaves for all memory of the machine, `bytes`, in segments half full, and nodes,
     /// leaves and rings for [`PROCS_MAX`] processes; 2¹⁸ at most.
-    pub(crate) fn for_memory(bytes: u64) -> Self {
+    pub fn for_memory(bytes: u64) -> Self {
         let segments = (bytes >> LOWER_SHIFT).max(512) * 2;
         let nodes = (segments + 4 * PROCS_MAX as u64).min(1 << 18);
         Self { nodes: u32::try_from(nodes).unwrap_or(1 << 18) }
     }
 
     /// Entries of the stock: at least twice the nodes, so that one is not used again at once.
-    pub(crate) const fn stock(self) -> u32 {
+    pub const fn stock(self) -> u32 {
         self.nodes.next_power_of_two() * 2
     }
 }

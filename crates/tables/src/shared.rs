@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use paging::page::PageIndex;
 use sys::memory::{MemoryFile, SharedView};
 
-use super::lanes::{Lane, Lanes};
-use super::layout::{
+use crate::lanes::{Lane, Lanes};
+use crate::layout::{
     EVENTS_MAX, LANES_AT, PAGE_SHIFT, PIDS_MAX, PROC_WORDS, PROCS_AT, PROCS_MAX, SLOTS_AT, Sizes,
     TAGS_AT, TIERS_MAX, TIMING_WORDS, layout,
 };
-use super::link::{LinkTable, PROFILE_ENTRIES};
-use super::page_table::PageTable;
+use crate::link::{LinkTable, PROFILE_ENTRIES};
+use crate::page_table::PageTable;
 
 // A process enrols with the trap by reading an address of this unmapped range.
 const ENROL_BASE: u64 = 0x7700_0000_0000;
@@ -103,19 +103,19 @@ impl Tag {
 
 /// The tables. Field by field as in the C header.
 #[derive(Debug)]
-pub(crate) struct Tables {
+pub struct Tables {
     shared: Arc<SharedView>,
     links: SharedView,
     profile: SharedView,
     timings: SharedView,
     /// The state words of pages.
-    pub(crate) pages: PageTable,
+    pub pages: PageTable,
     event_tail: u64,
 }
 
 impl Tables {
     /// Tables in ordinary memory, for a trap without a kernel side.
-    pub(crate) fn private(sizes: Sizes) -> Result<Self, sys::Error> {
+    pub fn private(sizes: Sizes) -> Result<Self, sys::Error> {
         Self::open(sizes, |name, bytes| {
             let file = MemoryFile::new(name, bytes as u64)?;
             SharedView::map(&file, bytes)
@@ -123,7 +123,7 @@ impl Tables {
     }
 
     /// Tables in memory that `view` returns by name and size.
-    pub(crate) fn open<E>(
+    pub fn open<E>(
         sizes: Sizes,
         view: impl FnMut(&'static str, usize) -> Result<SharedView, E>,
     ) -> Result<Self, E> {
@@ -138,99 +138,107 @@ impl Tables {
         Ok(Self { shared, links, profile, timings, pages, event_tail: 0 })
     }
 
-    pub(crate) fn epoch_ns(&self) -> &AtomicU64 {
+    /// The start of the run by the monotonic clock, in nanoseconds.
+    pub fn epoch_ns(&self) -> &AtomicU64 {
         &self.shared.words64()[0]
     }
-    pub(crate) fn timed(&self) -> &AtomicU32 {
+    /// 1 if the trap times every fault.
+    pub fn timed(&self) -> &AtomicU32 {
         &self.shared.words32()[2]
     }
-    pub(crate) fn recorded(&self) -> &AtomicU32 {
+    /// 1 if the trap logs the times of every fault.
+    pub fn recorded(&self) -> &AtomicU32 {
         &self.shared.words32()[3]
     }
     /// How long before its time a fetched page may be mapped; 0 if the whole wait comes before.
-    pub(crate) fn lead_ns(&self) -> &AtomicU64 {
+    pub fn lead_ns(&self) -> &AtomicU64 {
         &self.shared.words64()[2]
     }
     /// [`Tables::pace`] when the links' constants were measured; 0 if they were not.
-    pub(crate) fn reference(&self) -> &AtomicU64 {
+    pub fn reference(&self) -> &AtomicU64 {
         &self.shared.words64()[3]
     }
     /// Recent time of a turn of the wait loop, in 1024ths of a nanosecond; 0 without a delay.
-    pub(crate) fn pace(&self) -> &AtomicU64 {
+    pub fn pace(&self) -> &AtomicU64 {
         &self.shared.words64()[12]
     }
     /// The doorbell rings at indices of the log that have none of these bits.
-    pub(crate) fn bell_mask(&self) -> &AtomicU64 {
+    pub fn bell_mask(&self) -> &AtomicU64 {
         &self.shared.words64()[4]
     }
     /// Whether a sample of pages is watched.
-    pub(crate) fn watched(&self) -> &AtomicU64 {
+    pub fn watched(&self) -> &AtomicU64 {
         &self.shared.words64()[5]
     }
     /// How many further BPF programs continue a fault's wait.
-    pub(crate) fn stretches(&self) -> &AtomicU64 {
+    pub fn stretches(&self) -> &AtomicU64 {
         &self.shared.words64()[6]
     }
     /// How long a processor had interrupts off, at most, in nanoseconds, and how often over 20 µs.
-    pub(crate) fn interrupts_off(&self) -> (u64, u64) {
+    pub fn interrupts_off(&self) -> (u64, u64) {
         let word = |at: usize| self.shared.words64()[at].load(Ordering::Relaxed);
         (word(14), word(15))
     }
     /// How many events the log had no room for.
-    pub(crate) fn event_lost(&self) -> &AtomicU64 {
+    pub fn event_lost(&self) -> &AtomicU64 {
         &self.shared.words64()[25]
     }
     /// How many faults joined a fetch under way.
-    pub(crate) fn joined_count(&self) -> &AtomicU64 {
+    pub fn joined_count(&self) -> &AtomicU64 {
         &self.shared.words64()[9]
     }
     /// How many entries of the log were reserved since the start.
-    pub(crate) fn logged_count(&self) -> &AtomicU64 {
+    pub fn logged_count(&self) -> &AtomicU64 {
         &self.shared.words64()[8]
     }
     /// How many events were read since the start.
-    pub(crate) const fn taken_count(&self) -> u64 {
+    pub const fn taken_count(&self) -> u64 {
         self.event_tail
     }
     /// How many touches were let through because the stock had no leaf for them.
-    pub(crate) fn stock_empty(&self) -> &AtomicU64 {
+    pub fn stock_empty(&self) -> &AtomicU64 {
         &self.shared.words64()[11]
     }
     /// How often the doorbell had no room for a number.
-    pub(crate) fn bell_lost(&self) -> &AtomicU64 {
+    pub fn bell_lost(&self) -> &AtomicU64 {
         &self.shared.words64()[26]
     }
 
     /// Whether the doorbell was rung since the supervisor last slept.
-    pub(crate) fn rung(&self) -> &AtomicU64 {
+    pub fn rung(&self) -> &AtomicU64 {
         &self.shared.words64()[24]
     }
 
-    pub(crate) fn proc(&self, slot: usize) -> Proc<'_> {
+    /// The row of the process in `slot`.
+    pub fn proc(&self, slot: usize) -> Proc<'_> {
         let first = PROCS_AT + slot * PROC_WORDS;
         let words = &self.shared.words64()[first..][..PROC_WORDS];
         let halves = &self.shared.words32()[first * 2..][..PROC_WORDS * 2];
         Proc { words, halves }
     }
 
-    pub(crate) fn lane(&self, budget: usize, tier: usize) -> Lane<'_> {
+    /// The frames of a budget in a tier.
+    pub fn lane(&self, budget: usize, tier: usize) -> Lane<'_> {
         Lane::of(&self.shared, LANES_AT, budget * TIERS_MAX + tier)
     }
 
-    pub(crate) fn lanes(&self) -> Lanes {
+    /// The frames of all budgets and tiers.
+    pub fn lanes(&self) -> Lanes {
         Lanes::of(Arc::clone(&self.shared), LANES_AT)
     }
 
-    pub(crate) fn link(&self, tier: usize) -> LinkTable<'_> {
+    /// The link of a tier.
+    pub fn link(&self, tier: usize) -> LinkTable<'_> {
         LinkTable::of(&self.links, tier)
     }
 
-    pub(crate) fn profile(&self, tier: usize) -> &[AtomicU32] {
+    /// Quantiles of the time of a page of a tier, in nanoseconds.
+    pub fn profile(&self, tier: usize) -> &[AtomicU32] {
         &self.profile.words32()[tier * PROFILE_ENTRIES..][..PROFILE_ENTRIES]
     }
 
     /// Has the trap ignore faults of a process from now on. `tgid` is the number in `proc`.
-    pub(crate) fn forget(&self, tgid: u32) {
+    pub fn forget(&self, tgid: u32) {
         let number = tgid as usize % PIDS_MAX;
         // Two slots share a word of 32 bits.
         let half = &self.shared.words32()[SLOTS_AT * 2 + number / 2];
@@ -238,7 +246,7 @@ impl Tables {
     }
 
     /// How long a logged fault took, in nanoseconds; `None` before it has ended.
-    pub(crate) fn end_of(&self, place: u64, tid: u32) -> Option<u32> {
+    pub fn end_of(&self, place: u64, tid: u32) -> Option<u32> {
         let place = usize::try_from(place).unwrap_or(0) & (EVENTS_MAX - 1);
         let halves = &self.timings.words32()[place * TIMING_WORDS * 2..][..TIMING_WORDS * 2];
         let measured = halves[5].load(Ordering::Acquire);
@@ -247,14 +255,14 @@ impl Tables {
 
     /// Writes the end of a fault, as the trap does.
     #[cfg(test)]
-    pub(crate) fn set_end(&self, place: usize, tid: u32, measured_ns: u32) {
+    fn set_end(&self, place: usize, tid: u32, measured_ns: u32) {
         let halves = &self.timings.words32()[place * TIMING_WORDS * 2..][..TIMING_WORDS * 2];
         halves[2].store(tid, Ordering::Relaxed);
         halves[5].store(measured_ns, Ordering::Release);
     }
 
     /// Reads the next event of the log, whose page is not numbered yet; `None` if there is none.
-    pub(crate) fn next_event(&mut self) -> Option<FaultEvent> {
+    pub fn next_event(&mut self) -> Option<FaultEvent> {
         let place = usize::try_from(self.event_tail).unwrap_or(0) & (EVENTS_MAX - 1);
         let word = &self.shared.words64()[TAGS_AT + place];
         let tag = Tag(word.load(Ordering::Acquire));
@@ -289,46 +297,46 @@ impl Tables {
 }
 
 /// A secret address that the process in `slot` reads to enrol with the trap.
-pub(crate) fn enrol_address(slot: usize, random: u64) -> u64 {
+pub fn enrol_address(slot: usize, random: u64) -> u64 {
     let numbers = (ENROL_BYTES >> PAGE_SHIFT) / PROCS_MAX as u64;
     ENROL_BASE + (((random % numbers) * PROCS_MAX as u64 + slot as u64) << PAGE_SHIFT)
 }
 
 /// The trap's entry of a process.
-pub(crate) struct Proc<'a> {
+pub struct Proc<'a> {
     words: &'a [AtomicU64],
     halves: &'a [AtomicU32],
 }
 
 impl<'a> Proc<'a> {
     /// The trap's number of the process; 0 before it has enrolled.
-    pub(crate) fn tgid(&self) -> &'a AtomicU32 {
+    pub fn tgid(&self) -> &'a AtomicU32 {
         &self.halves[0]
     }
-    pub(crate) fn budget(&self) -> &'a AtomicU32 {
+    pub fn budget(&self) -> &'a AtomicU32 {
         &self.halves[1]
     }
-    pub(crate) fn unlimited(&self) -> &'a AtomicU32 {
+    pub fn unlimited(&self) -> &'a AtomicU32 {
         &self.halves[2]
     }
-    pub(crate) fn prefetch_count(&self) -> &'a AtomicU32 {
+    pub fn prefetch_count(&self) -> &'a AtomicU32 {
         &self.halves[3]
     }
-    pub(crate) fn prefetch_stride(&self) -> &'a AtomicU32 {
+    pub fn prefetch_stride(&self) -> &'a AtomicU32 {
         &self.halves[4]
     }
     /// The processor of the last fault that rang the doorbell; `None` before the first.
-    pub(crate) fn processor(&self) -> Option<usize> {
+    pub fn processor(&self) -> Option<usize> {
         self.halves[5].load(Ordering::Relaxed).checked_sub(1).map(|number| number as usize)
     }
-    pub(crate) fn first_touch_count(&self) -> &'a AtomicU64 {
+    pub fn first_touch_count(&self) -> &'a AtomicU64 {
         &self.words[3]
     }
     /// The address by which the process enrols; 0 for none.
-    pub(crate) fn enrol_address(&self) -> &'a AtomicU64 {
+    pub fn enrol_address(&self) -> &'a AtomicU64 {
         &self.words[4]
     }
-    pub(crate) fn clear(&self) {
+    pub fn clear(&self) {
         self.words.iter().for_each(|word| word.store(0, Ordering::Release));
     }
 }
@@ -355,6 +363,16 @@ mod tests {
         tables.timings.words32()[place * TIMING_WORDS * 2 + 3].store(5, Ordering::Relaxed);
         let tag = flags | kind << 4 | leaf << 7 | page << 27;
         tables.shared.words64()[TAGS_AT + place].store(tag, Ordering::Release);
+    }
+
+    #[test]
+    fn the_end_of_a_fault_is_that_of_its_thread() {
+        let tables = Tables::private(Sizes { nodes: 64 }).unwrap();
+        assert_eq!(tables.end_of(3, 7), None);
+        tables.set_end(3, 8, 6_100);
+        assert_eq!(tables.end_of(3, 7), None, "another thread's");
+        tables.set_end(3, 7, 6_200);
+        assert_eq!((tables.end_of(3, 7), tables.end_of(4, 7)), (Some(6_200), None));
     }
 
     #[test]
@@ -412,7 +430,7 @@ mod tests {
 
     #[test]
     fn layout_agrees_with_the_header() {
-        let header = include_str!("../bpf/shared.h");
+        let header = include_str!("../../farmem/bpf/shared.h");
         let sizes = [
             ("control", CONTROL_BYTES),
             ("proc", PROC_WORDS * 8),

@@ -11,96 +11,99 @@ pub(crate) const LANE_WORDS: usize = 8;
 
 /// The lanes of all budgets, by budget and tier.
 #[derive(Debug, Clone)]
-pub(crate) struct Lanes {
+pub struct Lanes {
     view: Arc<SharedView>,
     first: usize,
 }
 
 impl Lanes {
     /// The lanes that begin at word `first` of `view`.
-    pub(crate) const fn of(view: Arc<SharedView>, first: usize) -> Self {
+    pub const fn of(view: Arc<SharedView>, first: usize) -> Self {
         Self { view, first }
     }
 
     /// The lane with this number in the table.
-    pub(crate) fn lane(&self, number: usize) -> Lane<'_> {
+    pub fn lane(&self, number: usize) -> Lane<'_> {
         Lane::of(&self.view, self.first, number)
     }
 }
 
 /// The frames of one budget in one tier.
-pub(crate) struct Lane<'a> {
+pub struct Lane<'a> {
     words: &'a [AtomicU64],
     halves: &'a [AtomicU32],
 }
 
 impl<'a> Lane<'a> {
     /// Lane `number` of those that begin at word `first` of `view`.
-    pub(crate) fn of(view: &'a SharedView, first: usize, number: usize) -> Self {
+    pub fn of(view: &'a SharedView, first: usize, number: usize) -> Self {
         let first = first + number * LANE_WORDS;
         let words = &view.words64()[first..][..LANE_WORDS];
         Self { words, halves: &view.words32()[first * 2..][..LANE_WORDS * 2] }
     }
 
     /// Frames without a page; below zero while the supervisor is late.
-    pub(crate) fn free(&self) -> i64 {
+    pub fn free(&self) -> i64 {
         self.words[0].load(Ordering::Acquire).cast_signed()
     }
 
     /// Whether faults went on without a frame, and pages can be evicted.
-    pub(crate) fn is_short(&self) -> bool {
+    pub fn is_short(&self) -> bool {
         self.free() < 0 && !self.is_unrelieved()
     }
 
     /// Adds frames (or takes them, if negative).
-    pub(crate) fn credit(&self, frames: i64) {
+    pub fn credit(&self, frames: i64) {
         self.words[0].fetch_add(frames.cast_unsigned(), Ordering::AcqRel);
     }
 
     /// The doorbell rings when fewer frames than this can be had.
-    pub(crate) fn set_low(&self, low: i64) {
+    pub fn set_low(&self, low: i64) {
         self.words[1].store(low.cast_unsigned(), Ordering::Release);
     }
 
-    pub(crate) fn set_free(&self, free: i64) {
+    /// Sets how many frames are free; below zero when more are in use than there are.
+    pub fn set_free(&self, free: i64) {
         self.words[0].store(free.cast_unsigned(), Ordering::Release);
     }
 
     /// How many faults found no frame.
-    pub(crate) fn stall_count(&self) -> &'a AtomicU64 {
+    pub fn stall_count(&self) -> &'a AtomicU64 {
         &self.words[2]
     }
 
-    pub(crate) fn stall_ns(&self) -> &'a AtomicU64 {
+    /// How long faults have waited for a frame in all, in nanoseconds.
+    pub fn stall_ns(&self) -> &'a AtomicU64 {
         &self.words[3]
     }
 
-    pub(crate) fn stall_max_ns(&self) -> &'a AtomicU64 {
+    /// The longest that a fault has waited for a frame, in nanoseconds.
+    pub fn stall_max_ns(&self) -> &'a AtomicU64 {
         &self.words[4]
     }
 
     /// Whether no page can be evicted.
-    pub(crate) fn is_unrelieved(&self) -> bool {
+    pub fn is_unrelieved(&self) -> bool {
         self.words[5].load(Ordering::Acquire) != 0
     }
 
     /// Sets whether no page can be evicted: then no fault waits for a frame.
-    pub(crate) fn set_unrelieved(&self, unrelieved: bool) {
+    pub fn set_unrelieved(&self, unrelieved: bool) {
         self.words[5].store(u64::from(unrelieved), Ordering::Release);
     }
 
     /// How many entries of the ring of outgoing pages were taken since the start, modulo 2³².
-    pub(crate) fn taken(&self) -> &'a AtomicU32 {
+    pub fn taken(&self) -> &'a AtomicU32 {
         &self.halves[12]
     }
 
     /// How many entries were placed, modulo 2³².
-    pub(crate) fn placed(&self) -> &'a AtomicU32 {
+    pub fn placed(&self) -> &'a AtomicU32 {
         &self.halves[13]
     }
 
     /// The node that is the ring of outgoing pages; 0 for none.
-    pub(crate) fn outgoing(&self) -> &'a AtomicU32 {
+    pub fn outgoing(&self) -> &'a AtomicU32 {
         &self.halves[14]
     }
 }

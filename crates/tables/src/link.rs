@@ -46,30 +46,36 @@ impl<'a> LinkTable<'a> {
         self.profiled().store(u32::from(link.profile.is_some()), Ordering::Release);
     }
 
-    pub(crate) fn rtt_ps(&self) -> &'a AtomicU64 {
+    /// The round trip, in picoseconds.
+    pub fn rtt_ps(&self) -> &'a AtomicU64 {
         &self.words[0]
     }
-    pub(crate) fn page_ps(&self) -> &'a AtomicU64 {
+    /// How long a page is on the link, in picoseconds; 0 without a bandwidth.
+    pub fn page_ps(&self) -> &'a AtomicU64 {
         &self.words[1]
     }
-    pub(crate) fn constant_ns(&self) -> &'a AtomicU64 {
+    /// What a fetch takes without a delay, in nanoseconds: it is part of the delay.
+    pub fn constant_ns(&self) -> &'a AtomicU64 {
         &self.words[2]
     }
-    pub(crate) fn mode(&self) -> &'a AtomicU32 {
+    /// The kind of link, as a position in `LINK_MODES`.
+    pub fn mode(&self) -> &'a AtomicU32 {
         &self.halves[6]
     }
-    pub(crate) fn profiled(&self) -> &'a AtomicU32 {
+    /// 1 if times come from a profile instead of round trip and bandwidth.
+    pub fn profiled(&self) -> &'a AtomicU32 {
         &self.halves[7]
     }
-    pub(crate) fn profile_state(&self) -> &'a AtomicU64 {
+    /// The state of the generator that draws from the profile.
+    pub fn profile_state(&self) -> &'a AtomicU64 {
         &self.words[4]
     }
     /// When the direction of fetches is free, in picoseconds of the run.
-    pub(crate) fn fetch_free_ps(&self) -> &'a AtomicU64 {
+    pub fn fetch_free_ps(&self) -> &'a AtomicU64 {
         &self.words[8]
     }
     /// When the direction of write-backs is free, if the two are separate.
-    pub(crate) fn write_free_ps(&self) -> &'a AtomicU64 {
+    pub fn write_free_ps(&self) -> &'a AtomicU64 {
         &self.words[9]
     }
 }
@@ -77,12 +83,7 @@ impl<'a> LinkTable<'a> {
 impl LinkTable<'_> {
     /// Reserves one page's time in `direction` at `now`. Returns when its last bit is sent, and
     /// when a round trip or a draw from `profile` is over, too; picoseconds of the run.
-    pub(crate) fn reserve(
-        &self,
-        direction: Direction,
-        now: u64,
-        profile: &[AtomicU32],
-    ) -> (u64, u64) {
+    pub fn reserve(&self, direction: Direction, now: u64, profile: &[AtomicU32]) -> (u64, u64) {
         let page = self.page_ps().load(Ordering::Relaxed);
         let way = match (self.shares(), direction) {
             (LinkMode::PerFault, _) => None,
@@ -140,7 +141,7 @@ mod tests {
 
     #[test]
     fn layout_agrees_with_the_header() {
-        let header = include_str!("../bpf/link.h");
+        let header = include_str!("../../farmem/bpf/link.h");
         let size = format!("_Static_assert(sizeof(struct link) == {}, ", LINK_WORDS * 8);
         assert!(header.contains(&size));
         assert!(header.contains(&format!("#define PROFILE_ENTRIES {PROFILE_ENTRIES}\n")));

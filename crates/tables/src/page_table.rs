@@ -25,14 +25,14 @@ use paging::regions::PAGE;
 use paging::word::{State, Word};
 use sys::memory::SharedView;
 
-use super::layout::{
+use crate::layout::{
     CLAIMED, CLOSED, LOWER_SHIFT, NODE_ENTRIES, OPEN, OWNER_SEGMENT_SHIFT, PAGE_SHIFT, PROCS_MAX,
     ROOT_ENTRIES, ROOT_SHIFT, ROOTS_AT, STOCK_HEAD_AT, STOCK_TAIL_AT, Sizes,
 };
 
 /// The trees of all processes, and the stock they grow from.
 #[derive(Debug)]
-pub(crate) struct PageTable {
+pub struct PageTable {
     shared: Arc<SharedView>,
     nodes: SharedView,
     stock: SharedView,
@@ -101,7 +101,7 @@ impl PageTable {
 
     /// How many nodes and leaves are in the stock.
     #[cfg(test)]
-    pub(crate) fn stocked(&self) -> u64 {
+    fn stocked(&self) -> u64 {
         self.tail.load(Ordering::Relaxed) - self.head().load(Ordering::Acquire)
     }
 
@@ -116,7 +116,7 @@ impl PageTable {
     }
 
     /// Frees all nodes of `slot` and closes all of its addresses, for the next process.
-    pub(crate) fn clear(&self, slot: usize) {
+    pub fn clear(&self, slot: usize) {
         for entry in self.root(slot) {
             self.shut(entry, ROOT_SHIFT, 0, &mut |_segment| {});
         }
@@ -124,20 +124,14 @@ impl PageTable {
 
     /// Takes `start..end` under management; pages that are managed already stay as they are.
     /// Returns how many pages could not be taken, because the stock is empty.
-    pub(crate) fn open(&self, slot: usize, start: u64, end: u64) -> u64 {
+    pub fn open(&self, slot: usize, start: u64, end: u64) -> u64 {
         let change = Change { slot, start, end, to: OPEN };
         self.change(self.root(slot), ROOT_SHIFT, 0, &change, &mut |_segment| {})
     }
 
     /// Ends the management of `start..end`. Calls `freed` with the first address of each leaf that
     /// it frees. Returns how many pages stay managed, because the stock is empty.
-    pub(crate) fn close(
-        &self,
-        slot: usize,
-        start: u64,
-        end: u64,
-        freed: &mut dyn FnMut(u64),
-    ) -> u64 {
+    pub fn close(&self, slot: usize, start: u64, end: u64, freed: &mut dyn FnMut(u64)) -> u64 {
         let change = Change { slot, start, end, to: CLOSED };
         self.change(self.root(slot), ROOT_SHIFT, 0, &change, freed)
     }
@@ -246,7 +240,7 @@ impl PageTable {
     }
 
     /// The state words of the 2 MiB that hold `address`; `None` if they have no leaf.
-    pub(crate) fn leaf(&self, slot: usize, address: u64) -> Option<&[AtomicU32]> {
+    pub fn leaf(&self, slot: usize, address: u64) -> Option<&[AtomicU32]> {
         let mut entries = self.root(slot);
         let mut shift = ROOT_SHIFT;
         while shift > PAGE_SHIFT {
@@ -258,13 +252,13 @@ impl PageTable {
     }
 
     /// The state word of a page; `None` if it has none.
-    pub(crate) fn word(&self, slot: usize, address: u64) -> Option<&AtomicU32> {
+    pub fn word(&self, slot: usize, address: u64) -> Option<&AtomicU32> {
         self.leaf(slot, address).map(|words| &words[index_in_leaf(address)])
     }
 
     /// The state word of a page, and the reference by which [`word_of`](Self::word_of) finds it
     /// without its process; `None` if it has none.
-    pub(crate) fn reference(&self, slot: usize, address: u64) -> Option<(u32, &AtomicU32)> {
+    pub fn reference(&self, slot: usize, address: u64) -> Option<(u32, &AtomicU32)> {
         let mut entries = self.root(slot);
         let mut shift = ROOT_SHIFT;
         let mut number = 0;
@@ -280,30 +274,30 @@ impl PageTable {
     }
 
     /// The state word of a reference; an arbitrary word if its leaf was freed meanwhile.
-    pub(crate) fn word_of(&self, reference: u32) -> &AtomicU32 {
+    pub fn word_of(&self, reference: u32) -> &AtomicU32 {
         &self.nodes.words32()[reference as usize]
     }
 
     /// Takes a node from the stock for a ring of outgoing pages; `None` if the stock is empty.
-    pub(crate) fn take_ring(&self) -> Option<u32> {
+    pub fn take_ring(&self) -> Option<u32> {
         let number = self.take()?;
         self.node(number).iter().for_each(|word| word.store(0, Ordering::Relaxed));
         Some(number)
     }
 
     /// Frees the node of a ring.
-    pub(crate) fn give_ring(&self, number: u32) {
+    pub fn give_ring(&self, number: u32) {
         self.give_back(number);
     }
 
     /// The words of a ring of outgoing pages, as 32 bits and as 64 bits each.
-    pub(crate) fn ring(&self, number: u32) -> (&[AtomicU32], &[AtomicU64]) {
+    pub fn ring(&self, number: u32) -> (&[AtomicU32], &[AtomicU64]) {
         let first = number as usize * NODE_ENTRIES / 2;
         (self.node(number), &self.nodes.words64()[first..][..NODE_ENTRIES / 2])
     }
 
     /// The state word of a managed page, whose leaf is taken from the stock if need be.
-    pub(crate) fn make_word(&self, slot: usize, address: u64) -> Result<&AtomicU32, NoWord> {
+    pub fn make_word(&self, slot: usize, address: u64) -> Result<&AtomicU32, NoWord> {
         let mut entries = self.root(slot);
         let mut shift = ROOT_SHIFT;
         if address >> ROOT_SHIFT >= ROOT_ENTRIES as u64 {
@@ -334,7 +328,7 @@ impl PageTable {
 
     /// Calls `visit` with the first address of every leaf that covers any of `start..end`, and its
     /// words, in order of address, until it breaks.
-    pub(crate) fn each_leaf<B>(
+    pub fn each_leaf<B>(
         &self,
         slot: usize,
         start: u64,
@@ -367,12 +361,12 @@ impl PageTable {
     }
 
     /// The first address of the first leaf that covers any of `start..end`.
-    pub(crate) fn next_leaf(&self, slot: usize, start: u64, end: u64) -> Option<u64> {
+    pub fn next_leaf(&self, slot: usize, start: u64, end: u64) -> Option<u64> {
         self.each_leaf(slot, start, end, |segment, _words| ControlFlow::Break(segment))
     }
 
     /// The first page of `start..end` whose state word says that it has contents.
-    pub(crate) fn next_used(&self, slot: usize, start: u64, end: u64) -> Option<u64> {
+    pub fn next_used(&self, slot: usize, start: u64, end: u64) -> Option<u64> {
         self.each_leaf(slot, start, end, |segment, words| {
             let is_used = |cell: &AtomicU32| {
                 !matches!(
@@ -389,7 +383,7 @@ impl PageTable {
     }
 
     /// Calls `visit` with the address and the word of every page of `start..end` that has one.
-    pub(crate) fn each_word(
+    pub fn each_word(
         &self,
         slot: usize,
         start: u64,
@@ -406,7 +400,7 @@ impl PageTable {
     }
 
     /// The ranges, in order, of pages of `start..end` for whose state words `wanted` holds.
-    pub(crate) fn runs(
+    pub fn runs(
         &self,
         slot: usize,
         (start, end): (u64, u64),
@@ -428,7 +422,7 @@ impl PageTable {
 
 /// Why a page has no state word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NoWord {
+pub enum NoWord {
     /// The page is not under management.
     Closed,
     /// The stock has no leaf for the page.
@@ -454,7 +448,7 @@ const fn child_shift(shift: u32) -> u32 {
 }
 
 /// The index of a page's word in its leaf.
-pub(crate) fn index_in_leaf(address: u64) -> usize {
+pub fn index_in_leaf(address: u64) -> usize {
     usize::try_from(address >> PAGE_SHIFT).unwrap_or(0) % NODE_ENTRIES
 }
 
@@ -648,7 +642,7 @@ mod tests {
         use paging::outgoing::{FREE, LEFT, OUTCOME, OUTGOING_MAX, OUTGOING_WORDS, PAGE, STAYS};
 
         assert_eq!(OUTGOING_MAX as usize * OUTGOING_WORDS, NODE_ENTRIES);
-        let header = include_str!("../bpf/shared.h");
+        let header = include_str!("../../farmem/bpf/shared.h");
         let constants = [
             format!("#define OUTGOING_MAX {OUTGOING_MAX}U\n"),
             format!("#define OUTGOING_WORDS {OUTGOING_WORDS}U\n"),

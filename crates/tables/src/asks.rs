@@ -17,20 +17,24 @@ const NAME: &str = "afar_asks";
 
 /// A fault's request for a page (an ask).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Ask {
-    pub(crate) slot: usize,
-    pub(crate) address: u64,
-    pub(crate) tid: u32,
-    pub(crate) is_write: bool,
+pub struct Ask {
+    /// The slot of the process.
+    pub slot: usize,
+    /// The address that the thread touched.
+    pub address: u64,
+    /// The thread.
+    pub tid: u32,
+    /// Whether it writes.
+    pub is_write: bool,
     /// Time of the ask, by the monotonic clock.
-    pub(crate) at_ns: u64,
+    pub at_ns: u64,
     /// The processor on which the thread spins, and the number of the ask there.
     processor: usize,
     number: u64,
 }
 
 /// The table of asks, with a row for each processor.
-pub(crate) struct Asks {
+pub struct Asks {
     view: SharedView,
     /// The last ask seen of each processor.
     seen: Vec<u64>,
@@ -43,11 +47,7 @@ impl Asks {
     ///
     /// # Errors
     /// When the table cannot be mapped.
-    pub(crate) fn of(
-        object: &Object,
-        longest: Duration,
-        processors: usize,
-    ) -> Result<Self, BpfError> {
+    pub fn of(object: &Object, longest: Duration, processors: usize) -> Result<Self, BpfError> {
         Ok(Self::on(object.view(NAME, WORDS * 8)?, longest, processors))
     }
 
@@ -74,24 +74,24 @@ impl Asks {
     }
 
     /// The processor of the last fault; `None` before the first.
-    pub(crate) fn near(&self) -> Option<usize> {
+    pub fn near(&self) -> Option<usize> {
         let near = self.word(2).load(Ordering::Relaxed);
         usize::try_from(near).ok().and_then(|near| near.checked_sub(1))
     }
 
     /// Lets faults spin from here on: the caller, on `processor`, polls for their asks.
-    pub(crate) fn look(&self, processor: usize) {
+    pub fn look(&self, processor: usize) {
         self.word(0).store(processor as u64 + 1, Ordering::Release);
     }
 
     /// Lets no further fault spin. Those that asked before still do: look once more.
-    pub(crate) fn rest(&self) {
+    pub fn rest(&self) {
         self.word(0).store(0, Ordering::Release);
         fence(Ordering::SeqCst);
     }
 
     /// Whether there is an ask that was not seen yet.
-    pub(crate) fn is_asked(&self) -> bool {
+    pub fn is_asked(&self) -> bool {
         let is_new = |(processor, seen): (usize, &u64)| {
             self.ask(processor, 0).load(Ordering::Relaxed) != *seen
         };
@@ -99,7 +99,7 @@ impl Asks {
     }
 
     /// Returns the next new ask, which is open until it is answered; `None` if there is none.
-    pub(crate) fn next(&mut self) -> Option<Ask> {
+    pub fn take(&mut self) -> Option<Ask> {
         for processor in 0..self.seen.len() {
             let number = self.ask(processor, 0).load(Ordering::Acquire);
             if number == self.seen[processor] {
@@ -128,24 +128,24 @@ impl Asks {
     }
 
     /// Whether an ask has no answer yet.
-    pub(crate) fn is_open(&self, ask: &Ask) -> bool {
+    pub fn is_open(&self, ask: &Ask) -> bool {
         self.open.contains(ask)
     }
 
     /// Ends the spin of a thread whose page is not here: userfaultfd then puts it to sleep.
-    pub(crate) fn let_go(&mut self, ask: &Ask) {
+    pub fn let_go(&mut self, ask: &Ask) {
         self.answer_where(|open| open == ask);
     }
 
     /// Answers all asks for a page, which is now mapped.
-    pub(crate) fn answer(&mut self, slot: usize, address: u64) {
+    pub fn answer(&mut self, slot: usize, address: u64) {
         if !self.open.is_empty() {
             self.answer_where(|ask| ask.slot == slot && ask.address >> 12 == address >> 12);
         }
     }
 
     /// Closes all asks of a process that has ended.
-    pub(crate) fn forget(&mut self, slot: usize) {
+    pub fn forget(&mut self, slot: usize) {
         self.answer_where(|ask| ask.slot == slot);
     }
 
@@ -159,7 +159,7 @@ impl Asks {
     }
 
     /// How many spins have been answered, and how many have expired, since the start.
-    pub(crate) fn counts(&self) -> Spins {
+    pub fn counts(&self) -> Spins {
         let of = |at: usize| {
             let all = 0..self.seen.len();
             all.map(|processor| self.ask(processor, at).load(Ordering::Relaxed)).sum()
@@ -197,12 +197,12 @@ mod tests {
     #[test]
     fn an_ask_is_seen_once_and_answered_where_it_spins() {
         let mut asks = asks(4);
-        assert_eq!((asks.next(), asks.is_asked()), (None, false));
+        assert_eq!((asks.take(), asks.is_asked()), (None, false));
         let number = fault(&asks, 2, (5, 0x7000_1234));
         assert!(asks.is_asked());
-        let ask = asks.next().unwrap();
+        let ask = asks.take().unwrap();
         assert_eq!((ask.slot, ask.address, ask.tid, ask.is_write), (5, 0x7000_1234, 77, true));
-        assert_eq!((asks.next(), asks.is_open(&ask)), (None, true));
+        assert_eq!((asks.take(), asks.is_open(&ask)), (None, true));
         // Another page, and another process.
         asks.answer(5, 0x7000_2000);
         asks.answer(6, 0x7000_1000);
@@ -218,12 +218,12 @@ mod tests {
         for processor in [0, 1] {
             fault(&asks, processor, (1, 0x1000));
         }
-        while asks.next().is_some() {}
+        while asks.take().is_some() {}
         // The first has expired, and its processor asks for another page.
         let newer = fault(&asks, 0, (1, 0x9000));
         asks.answer(1, 0x1000);
         assert_eq!((answered(&asks, 0), answered(&asks, 1)), (newer - 1, 1));
-        let ask = asks.next().unwrap();
+        let ask = asks.take().unwrap();
         asks.let_go(&ask);
         assert_eq!(answered(&asks, 0), newer);
     }
@@ -235,9 +235,9 @@ mod tests {
         // The next one has begun: its address is there, and not yet its process.
         asks.ask(0, BEGUN).fetch_add(1, Ordering::Relaxed);
         asks.ask(0, 1).store(0x9000, Ordering::Relaxed);
-        assert_eq!(asks.next(), None);
+        assert_eq!(asks.take(), None);
         asks.ask(0, 0).fetch_add(1, Ordering::Release);
-        assert_eq!(asks.next().unwrap().address, 0x9000);
+        assert_eq!(asks.take().unwrap().address, 0x9000);
     }
 
     #[test]
@@ -245,7 +245,7 @@ mod tests {
         let mut asks = asks(2);
         fault(&asks, 0, (1, 0x1000));
         fault(&asks, 1, (2, 0x1000));
-        while asks.next().is_some() {}
+        while asks.take().is_some() {}
         asks.forget(1);
         assert_eq!((answered(&asks, 0), answered(&asks, 1)), (1, 0));
     }
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn layout_agrees_with_the_header() {
-        let header = include_str!("../bpf/far.bpf.h");
+        let header = include_str!("../../farmem/bpf/far.bpf.h");
         for line in [
             format!("#define ASKS_MAX {ASKS_MAX}\n"),
             format!("_Static_assert(sizeof(struct ask) == {}, ", ASK_WORDS * 8),
