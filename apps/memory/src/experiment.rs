@@ -25,7 +25,7 @@ use sys::processors::Processors;
 
 /// Longest spin of a thread for a page on a blade: interrupts are off meanwhile, and other delays
 /// of a processor are about as long.
-const SPIN_MAX: Duration = Duration::from_us(20);
+const SPIN_MAX: Duration = Duration::from_us(30);
 // Name of the tier where memory goes by default.
 const DEFAULT_TIER: &str = "far";
 

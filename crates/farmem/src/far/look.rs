@@ -17,7 +17,7 @@
 //! * The supervisor has no priority over others while it looks: a target or a program that needs
 //!   its processor has it. Threads then spin for nobody; where many do, none spins for a second.
 //! * A fault whose page comes no sooner than it may spin is let go at once, and sleeps. How long
-//!   pages take is a moving average, of all that come.
+//!   pages take is a moving median, of all that come.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
