@@ -18,7 +18,7 @@ from afar import aio
 SIGNAL_S = 20.0
 
 # A simulation that takes long enough to show how it goes.
-LONG = {"flows": 4000}
+LONG = {"flows": 15000}
 ENDLESS = {"duration": "3600s"}
 
 
@@ -51,6 +51,7 @@ def test_flows_are_a_table_of_a_parquet_file(small, tmp_path):
     assert flows.to_arrow().num_rows == small["flows"]
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("name", ["cost", "latency", "place", "pool"])
 def test_each_plan_has_a_table(name):
     flags = {"synthetic": 20} if name == "place" else {}
@@ -233,12 +234,14 @@ def test_a_program_runs_with_memory_far_away(root, tmp_path):
         assert run.faults.to_arrow().num_rows >= run.fetches
 
 
+@pytest.mark.once
 def test_the_status_of_a_program_is_its_own(root):
     for status in (1, 4, 7, 125):
         assert afar.run(["sh", "-c", f"exit {status}"]).exit_status == status
     assert afar.run(["sh", "-c", "kill -TERM $$"]).exit_status == 128 + signal.SIGTERM
 
 
+@pytest.mark.once
 def test_a_run_that_proves_nothing_is_an_error_with_its_record(root):
     shared = (
         "import mmap; m = mmap.mmap(-1, 64 << 20)\nfor at in range(0, 64 << 20, 4096): m[at] = 1"
@@ -263,6 +266,7 @@ def test_a_program_that_is_not_there_is_no_run(root):
         afar.run(["no-such-program"])
 
 
+@pytest.mark.once
 def test_simulations_plans_and_reports_need_no_rights(root, tmp_path):
     code = (
         "import os, afar; assert os.geteuid() == 65534;"

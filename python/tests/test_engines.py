@@ -215,6 +215,7 @@ def test_slurm_gives_the_bytes_of_this_machine_though_it_loses_jobs(few, tmp_pat
     assert len(arrays) > 1, "what was lost is an array again"
 
 
+@pytest.mark.once
 def test_slurm_is_asked_to_end_what_was_interrupted(tmp_path, local):
     home = tmp_path / "slurm"
     home.mkdir()
@@ -228,6 +229,7 @@ def test_slurm_is_asked_to_end_what_was_interrupted(tmp_path, local):
     assert results(tmp_path / "points") == local
 
 
+@pytest.mark.once
 def test_what_is_interrupted_while_slurm_takes_an_array_is_cancelled_too(tmp_path):
     home = tmp_path / "slurm"
     home.mkdir()
@@ -305,6 +307,7 @@ def test_what_is_missing_is_named(tmp_path):
     assert "is the scheduler there?" in said or "pip install" in said, said
 
 
+@pytest.mark.once
 def test_a_point_that_cannot_be_is_given_up(few, tmp_path):
     """A machine on which every task fails ends the sweep, with its reason."""
     home = tmp_path / "slurm"
