@@ -7,6 +7,7 @@
 
 mod axis;
 mod bars;
+mod clear;
 mod heat;
 mod number;
 mod plot;

@@ -1,5 +1,6 @@
 //! Lines, dots and steps over two axes, with intervals.
 
+use crate::clear::{self, Room};
 use crate::{
     Anchor, Axis, Drawing, GREY, Kind, PALETTE, Panel, Point, Svg, shortened, text_width, thin,
 };
@@ -118,10 +119,17 @@ impl Plot {
     fn draw_marks(&self, svg: &mut Svg, panel: &Panel) {
         let dotted = "stroke-width=\"1.4\" stroke-dasharray=\"2 3\"";
         let ((x_low, x_high), (y_low, y_high)) = (panel.x.ends(), panel.y.ends());
+        let room = Room {
+            left: panel.left,
+            top: panel.top,
+            right: panel.left + panel.width,
+            bottom: panel.top + panel.height,
+        };
+        let lines = if self.bounds.is_empty() { Vec::new() } else { self.lines(panel) };
         for (y, name) in &self.bounds {
             let (from, to) = (panel.at(x_low, *y), panel.at(x_high, *y));
             svg.line(from, to, GREY, dotted);
-            svg.tinted((to.0 - 4.0, to.1 - 4.0), name, Anchor::End, GREY);
+            svg.tinted(clear::foot(&room, name, to.1, &lines), name, Anchor::Start, GREY);
         }
         for (x, name) in &self.marks {
             if (x_low..=x_high).contains(x) {
@@ -132,20 +140,21 @@ impl Plot {
         }
     }
 
+    /// The lines of all series, as they will be drawn.
+    fn lines(&self, panel: &Panel) -> Vec<Vec<(f64, f64)>> {
+        let line = |series: &Series| {
+            let points = shown(series, panel);
+            let line = points.iter().map(|one| panel.at(one.x, one.y)).collect::<Vec<_>>();
+            if series.look == Look::Steps { steps(&line) } else { line }
+        };
+        self.series.iter().map(line).collect()
+    }
+
     /// Draws a series: band or whiskers, line, dots, hints.
     fn draw_series(&self, svg: &mut Svg, panel: &Panel, (index, series): (usize, &Series)) {
         let colour = colour(index);
-        let (x_low, x_high) = panel.x.ends();
         let y_low = panel.y.ends().0;
-        let is_shown = |one: &&Point| {
-            let is_logarithmic = |scale| matches!(scale, crate::Scale::Logarithmic(..));
-            let fits =
-                |scale, value: f64| value.is_finite() && (!is_logarithmic(scale) || value > 0.0);
-            fits(panel.x, one.x) && fits(panel.y, one.y)
-        };
-        let shown: Vec<Point> = series.points.iter().filter(is_shown).copied().collect();
-        let place = |x: f64| panel.x.share(x.clamp(x_low, x_high));
-        let shown = thin(&shown, place, COLUMNS);
+        let shown = shown(series, panel);
         let at = |one: &Point| panel.at(one.x, one.y);
         let whisker = |one: &Point| {
             let (low, high) = one.interval?;
@@ -202,6 +211,19 @@ impl Plot {
         }
         svg.text((right + 26.0, down), &key_name(&series.name), Anchor::Start);
     }
+}
+
+/// The points of a series that its axes hold, thinned to what can be seen.
+fn shown(series: &Series, panel: &Panel) -> Vec<Point> {
+    let (x_low, x_high) = panel.x.ends();
+    let is_shown = |one: &&Point| {
+        let is_logarithmic = |scale| matches!(scale, crate::Scale::Logarithmic(..));
+        let fits = |scale, value: f64| value.is_finite() && (!is_logarithmic(scale) || value > 0.0);
+        fits(panel.x, one.x) && fits(panel.y, one.y)
+    };
+    let shown: Vec<Point> = series.points.iter().filter(is_shown).copied().collect();
+    let place = |x: f64| panel.x.share(x.clamp(x_low, x_high));
+    thin(&shown, place, COLUMNS)
 }
 
 /// The colour of series `index`.
