@@ -56,8 +56,8 @@ impl Room {
     }
 }
 
-/// The foot of the name of a horizontal line at height `y`, from where it reads to the right: at an
-/// end of the line, above or below it, within `panel`, where fewest of the drawn `lines` go through.
+/// The foot of the name of a horizontal line at height `y`, from where it reads to the right: at
+/// an end of the line, above or below it, within `panel`, where fewest of the drawn `lines` are.
 pub(crate) fn foot(panel: &Room, name: &str, y: f64, lines: &[Vec<(f64, f64)>]) -> (f64, f64) {
     let sides = [(true, true), (true, false), (false, true), (false, false)];
     let rooms = sides.map(|side| panel.beside(name, y, side));
@@ -89,7 +89,7 @@ mod tests {
         let (x, y) = foot(&PANEL, "p99", 6.0, &line);
         assert!(x > 310.0 && y > 6.0, "at the right, below: {x} {y}");
         // One that rises at the very end.
-        let line = vec![vec![(0.0, 200.0), (390.0, 190.0), (399.0, 2.0)]];
+        let line = vec![vec![(0.0, 200.0), (380.0, 190.0), (385.0, 2.0), (400.0, 2.0)]];
         let (x, y) = foot(&PANEL, "p99", 6.0, &line);
         assert!(x < 100.0 && y > 6.0, "at the left, below: {x} {y}");
     }
