@@ -26,6 +26,11 @@ pub(crate) struct DoctorFlags {
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 
+    /// Write a row for each check, by the names of the record; - is standard output, which then has
+    /// nothing else
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<PathBuf>,
+
     /// Remove what runs that were killed have left behind
     #[arg(long)]
     pub(crate) repair: bool,
@@ -36,7 +41,8 @@ pub(crate) struct DoctorFlags {
 /// # Errors
 /// When standard output cannot be written to.
 pub(crate) fn doctor(flags: &DoctorFlags) -> Result<ExitCode, Failure> {
-    let json = Output::wanted(flags.json.as_deref())?;
+    let [json, csv] = [&flags.json, &flags.csv].map(|path| Output::wanted(path.as_deref()));
+    let (json, csv) = (json?, csv?);
     let mut leftovers = leftovers::find();
     if flags.repair {
         for leftover in &mut leftovers {
@@ -52,7 +58,9 @@ pub(crate) fn doctor(flags: &DoctorFlags) -> Result<ExitCode, Failure> {
             leftovers: leftovers.iter().map(Leftover::told).collect(),
         })
     };
-    console::answer(|| table(&checks, usable, &leftovers), vec![(json, &record)])?;
+    let rows = || console::csv_of(&serde_json::json!(checks), &["name", "state", "found"]);
+    let forms: Vec<console::Form<'_>> = vec![(json, &record), (csv, &rows)];
+    console::answer(|| table(&checks, usable, &leftovers), forms)?;
     Ok(if usable { ExitCode::SUCCESS } else { Class::Environment.into() })
 }
 

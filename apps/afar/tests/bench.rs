@@ -479,12 +479,11 @@ fn what_no_load_can_be_is_bad_usage() {
 #[test]
 fn what_a_sweep_cannot_be_is_bad_usage() {
     let job = File::new("no-sweep.fio", "[a]\nrw=read\n");
-    let cases: [(&[&str], &str); 6] = [
+    let cases: [(&[&str], &str); 5] = [
         (&["null:", "--sweep=fast"], "--sweep=fast: give rates"),
         (&["null:", "--sweep=1k,,2k"], "--sweep=1k,,2k: give rates"),
         (&["null:", "--sweep", "--rate-iops", "5k"], "exclude each other"),
         (&["null:", "--sweep", "--verify"], "exclude each other"),
-        (&["null:", "--csv", "x.csv"], "--sweep"),
         (&[job.name(), "--sweep"], "--sweep is for a load without a job file"),
     ];
     for (words, reason) in cases {

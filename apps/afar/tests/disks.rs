@@ -46,6 +46,27 @@ fn turns(record: &Value) -> Vec<Vec<u64>> {
     list(&record["disks"]).iter().map(|disk| list(&disk["runs"]).iter().map(of).collect()).collect()
 }
 
+#[test]
+fn rows_of_a_load_have_the_figures_of_its_record() {
+    let scratch = Scratch::new("rows");
+    let json = scratch.join("load.json").display().to_string();
+    let words = ["memory:16MiB", "--rw", "randrw", "--duration", "200ms", "--json", &json];
+    let rows = bench(&[&words[..], &["--csv", "-"]].concat()).run().expect(0, "a load").text();
+    let job = &record(&std::fs::read_to_string(&json).expect("it was written"))["jobs"][0];
+    let lines: Vec<&str> = rows.lines().collect();
+    assert!(lines[0].starts_with("jobname,phase,operation,total_ios,io_bytes,"), "{rows}");
+    let percentile = ",lat_ns_percentile_99.000000";
+    assert!(lines[0].contains(percentile) && !lines[0].contains("bins"), "{rows}");
+    assert_eq!(lines.len(), 3, "a row for each operation: {rows}");
+    for (line, name) in lines[1..].iter().zip(["read", "write"]) {
+        let of = &job[name];
+        assert!(number(&of["total_ios"]) > 0.0, "{of}");
+        let jobname = job["jobname"].as_str().expect("text");
+        let wanted = format!("{jobname},0,{name},{},{},", of["total_ios"], of["io_bytes"]);
+        assert!(line.starts_with(&wanted), "{line}, not {wanted}");
+    }
+}
+
 // A file of this machine and the same file behind a target, which all only read, and it once more.
 #[test]
 fn a_drive_is_compared_with_itself_behind_a_target_in_every_form() {

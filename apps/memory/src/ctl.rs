@@ -22,6 +22,19 @@ use console::layout::count;
 pub(crate) use error::CtlError;
 use error::PATIENCE;
 
+/// Columns of the CSV that come first: those of a run. Those of its tier follow.
+const RUN_COLUMNS: [&str; 9] = [
+    "pid",
+    "program",
+    "elapsed_ns",
+    "process_count",
+    "local_bytes",
+    "far_bytes",
+    "fetch_count",
+    "fetch_p99_ns",
+    "stall_count",
+];
+
 /// Longest reply that is read.
 const REPLY_BYTES_MAX: u64 = 1 << 20;
 
@@ -30,9 +43,10 @@ const REPLY_BYTES_MAX: u64 = 1 << 20;
 /// # Errors
 /// When the words are not understood, or the run cannot be reached or refuses.
 pub fn ctl(flags: &CtlFlags) -> Result<ExitCode, Failure> {
-    let json = Output::wanted(flags.json.as_deref())?;
+    let [json, csv] = [&flags.json, &flags.csv].map(|path| Output::wanted(path.as_deref()));
+    let (json, csv) = (json?, csv?);
     let words: Vec<&str> = flags.words.iter().map(String::as_str).collect();
-    let [table, record] = match words.as_slice() {
+    let [table, record, rows] = match words.as_slice() {
         [] | ["list"] => list(),
         [pid, "show"] => show(&ask(number(pid)?, &Request::Show)?),
         [pid, "set", ..] => {
@@ -42,7 +56,7 @@ pub fn ctl(flags: &CtlFlags) -> Result<ExitCode, Failure> {
         }
         _ => return Err(CtlError::Words(words.join(" ")).into()),
     };
-    console::answer(|| table, vec![(json, &|| record.clone())])?;
+    console::answer(|| table, vec![(json, &|| record.clone()), (csv, &|| rows.clone())])?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -147,8 +161,8 @@ fn asked() -> Vec<(u32, Result<RunState, CtlError>)> {
     runs().into_iter().map(ask).collect()
 }
 
-// All runs as a table, and as JSON.
-fn list() -> [String; 2] {
+// All runs as a table, as JSON and as CSV.
+fn list() -> [String; 3] {
     let mut states = Vec::new();
     let mut text = format!(
         "{:>8} {:>10} {:>12} {:>12} {:>12} {:>10}  PROGRAM\n",
@@ -170,11 +184,11 @@ fn list() -> [String; 2] {
         };
         states.extend(state);
     }
-    [text, to_json(&states)]
+    [text, to_json(&states), to_csv(&states)]
 }
 
-// One run as text, and as JSON.
-fn show(state: &RunState) -> [String; 2] {
+// One run as text, as JSON and as CSV.
+fn show(state: &RunState) -> [String; 3] {
     let mut text = String::new();
     let mut row = |name: &str, value: String| {
         let _infallible = writeln!(text, "{name:<12}{value}");
@@ -201,7 +215,12 @@ fn show(state: &RunState) -> [String; 2] {
             format!("local {}, {delay}, bandwidth {rate}, {}", tier.local, tier.link),
         );
     }
-    [text, to_json(state)]
+    [text, to_json(state), to_csv(std::slice::from_ref(state))]
+}
+
+// A row for each tier: RUN_COLUMNS are of its run, the rest of the tier.
+fn to_csv(states: &[RunState]) -> String {
+    console::csv_of(&serde_json::json!(states), &RUN_COLUMNS)
 }
 
 fn to_json<T: serde::Serialize>(value: &T) -> String {

@@ -82,6 +82,19 @@ fn show_and_set() {
     let output = run.ctl(&["set", "tier=slow", "rtt=80us", "bandwidth=none"]);
     assert!(output.status.success(), "{}", stderr(&output));
     assert_eq!(tier(&run.show(), 1)["rtt_ns"], 80_000);
+
+    let rows = stdout(&afar(["ctl", "--csv", "-", &run.pid(), "show"]));
+    let lines: Vec<&str> = rows.lines().collect();
+    assert!(lines[0].starts_with("pid,program,elapsed_ns,"), "{rows}");
+    assert_eq!(lines.len(), 3, "a row for each tier: {rows}");
+    let head: Vec<&str> = lines[0].split(',').collect();
+    let of = |line: &str, name: &str| {
+        let at = head.iter().position(|column| *column == name).unwrap();
+        line.split(',').nth(at).unwrap().to_owned()
+    };
+    let told = |line: &str| ["pid", "name", "rtt_ns"].map(|name| of(line, name));
+    assert_eq!(told(lines[1]), [run.pid(), "far".to_owned(), "25000".to_owned()]);
+    assert_eq!(told(lines[2]), [run.pid(), "slow".to_owned(), "80000".to_owned()]);
 }
 
 #[test]

@@ -42,6 +42,21 @@ fn doctor_json_agrees_with_its_status() {
 }
 
 #[test]
+fn doctor_csv_has_a_row_for_each_check() {
+    let scratch = Scratch::new("doctor-rows");
+    let json = scratch.join("doctor.json");
+    let rows = stdout(&afar(["doctor", "--csv", "-", "--json", text(&json)]));
+    let report: Value = serde_json::from_str(&std::fs::read_to_string(json).unwrap()).unwrap();
+    let checks = report["checks"].as_array().unwrap();
+    assert!(rows.starts_with("name,state,found"), "{rows}");
+    assert_eq!(rows.lines().count(), 1 + checks.len(), "{rows}");
+    for (line, check) in rows.lines().skip(1).zip(checks) {
+        let [name, state] = ["name", "state"].map(|key| check[key].as_str().unwrap());
+        assert!(line.starts_with(&format!("{name},{state},")), "{line}");
+    }
+}
+
+#[test]
 fn doctor_finds_and_removes_an_orphan() {
     let scratch = Scratch::new("cli");
     // creat(argv[1], 0600), then pause() for ever. It never asks for memory, so it is without the

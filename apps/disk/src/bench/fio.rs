@@ -54,6 +54,32 @@ pub(crate) fn record(
     })
 }
 
+/// The record as CSV: a row for each job and operation that had requests, by the names of the
+/// record, with units where fio's have them; without the bins of its distributions.
+pub(crate) fn rows(record: &Value) -> String {
+    let mut rows = Vec::new();
+    for job in record["jobs"].as_array().into_iter().flatten() {
+        for name in ["read", "write", "trim", "sync"] {
+            let Some(of) = job[name].as_object().filter(|of| of["total_ios"] != 0) else {
+                continue;
+            };
+            let mut row = Map::new();
+            row.insert("jobname".to_owned(), job["jobname"].clone());
+            row.insert("phase".to_owned(), job["afar"]["phase"].clone());
+            row.insert("operation".to_owned(), name.into());
+            row.extend(of.clone());
+            for latency in ["slat_ns", "clat_ns", "lat_ns"] {
+                if let Some(latency) = row.get_mut(latency).and_then(Value::as_object_mut) {
+                    latency.remove("bins");
+                }
+            }
+            rows.push(row.into());
+        }
+    }
+    let leading = ["jobname", "phase", "operation", "total_ios", "io_bytes", "iops", "bw_bytes"];
+    console::csv_of(&Value::Array(rows), &leading)
+}
+
 // Global options: the disk on the command line, and `[global]` of the job file.
 fn globals(flags: &BenchFlags, jobs: &[Job]) -> Map<String, Value> {
     let target = flags.targets.iter().chain(&flags.filename);

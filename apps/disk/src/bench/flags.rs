@@ -205,8 +205,8 @@ pub struct BenchFlags {
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) json: Option<PathBuf>,
 
-    /// Of a sweep or of several disks: write a row for each point or figure, with units in names;
-    /// - is standard output
+    /// Write a row for each job and operation, by the names of the record; of a sweep or of several
+    /// disks for each point or figure, with units in names; - is standard output
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) csv: Option<PathBuf>,
 }

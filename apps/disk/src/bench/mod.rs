@@ -51,10 +51,6 @@ pub fn bench(flags: &BenchFlags) -> Result<ExitCode, Failure> {
     if flags.repetitions.is_some() {
         return Err(BenchError::Needs { flag: "--repetitions", what: "several disks" }.into());
     }
-    if flags.csv.is_some() && flags.sweep.is_none() {
-        let what = "--sweep or several disks";
-        return Err(BenchError::Needs { flag: "--csv", what }.into());
-    }
     if let (Some(rates), None) = (&flags.sweep, &file) {
         return sweep::sweep(flags, rates);
     }
@@ -74,7 +70,8 @@ pub fn bench(flags: &BenchFlags) -> Result<ExitCode, Failure> {
     };
     let plans = jobs.iter().map(|job| Plan::resolve(job, flags).map_err(|e| located(job, e)));
     let plans = plans.collect::<Result<Vec<_>, _>>()?;
-    let json = flags.json.as_deref().map(Output::open).transpose()?;
+    let open = |path: &Option<PathBuf>| path.as_deref().map(Output::open).transpose();
+    let (json, csv) = (open(&flags.json)?, open(&flags.csv)?);
     let mut session = Session::new().map_err(BenchError::from)?;
     let mut devices = Devices::default();
     let mut ready = Vec::new();
@@ -97,9 +94,11 @@ pub fn bench(flags: &BenchFlags) -> Result<ExitCode, Failure> {
     let record = || {
         let phases: Vec<_> = done.iter().collect();
         let beside = [("interrupted", interrupted.into())];
-        fio::text(&fio::record(flags, &jobs, &phases, &beside))
+        fio::record(flags, &jobs, &phases, &beside)
     };
-    console::answer(|| summary::text(&jobs, &done, interrupted), vec![(json, &record)])?;
+    let (text, rows) = (|| fio::text(&record()), || fio::rows(&record()));
+    let forms: Vec<console::Form<'_>> = vec![(json, &text), (csv, &rows)];
+    console::answer(|| summary::text(&jobs, &done, interrupted), forms)?;
     match summary::shortfall(&done) {
         Some(sentence) => Err(Failure::shown(Class::Failed, sentence)),
         None => Ok(ExitCode::SUCCESS),
@@ -119,7 +118,7 @@ fn job_file(flags: &BenchFlags) -> Option<PathBuf> {
 }
 
 /// Flags that are allowed beside a job file.
-const BESIDE: [&str; 14] = [
+const BESIDE: [&str; 15] = [
     "targets",
     "job",
     "layout",
@@ -134,6 +133,7 @@ const BESIDE: [&str; 14] = [
     "chap_target_secret",
     "chap_algs",
     "json",
+    "csv",
 ];
 
 // Reads a job file, and prints notes on options without effect.

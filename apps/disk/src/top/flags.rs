@@ -28,6 +28,11 @@ pub struct TopFlags {
     /// Write JSON, a line for each interval; - is standard output, which then has nothing else
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+
+    /// With --once: write a row for each namespace, shard and host, by the names of the record; -
+    /// is standard output, which then has nothing else
+    #[arg(long, value_name = "FILE", requires = "once")]
+    pub(crate) csv: Option<PathBuf>,
 }
 
 const NOTES: &str = "\

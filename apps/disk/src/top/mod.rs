@@ -42,8 +42,9 @@ pub fn top(flags: &TopFlags) -> Result<ExitCode, Failure> {
     let signals = console::interrupts_and_hangups().map_err(TopError::from)?;
     let address = with_port(&flags.address, PORT).map_err(TopError::from)?;
     let mut last = look(&address)?;
-    let json = Output::wanted(flags.json.as_deref())?;
-    let is_answered = json.as_ref().is_some_and(Output::is_stdout);
+    let [json, csv] = [&flags.json, &flags.csv].map(|path| Output::wanted(path.as_deref()));
+    let (json, mut csv) = (json?, csv?);
+    let is_answered = [&json, &csv].into_iter().flatten().any(Output::is_stdout);
     let mut json = json.map(Output::lines).transpose()?;
     let screen = if flags.once || is_answered { None } else { Screen::enter() };
     let interval = Timeout::from_nanos(flags.interval.as_ns());
@@ -62,6 +63,9 @@ pub fn top(flags: &TopFlags) -> Result<ExitCode, Failure> {
             Some(lines) => lines.write(&view::to_json(&view))?,
             None => true,
         };
+        if let Some(csv) = csv.take() {
+            csv.write(&view::to_csv(&view))?;
+        }
         goes_on &= match &screen {
             _ if is_answered => true,
             Some(screen) => screen.draw(&view::to_table(&view))?,

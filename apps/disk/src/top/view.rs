@@ -40,6 +40,18 @@ pub(super) fn to_json(view: &TargetView) -> String {
     text
 }
 
+/// The view as CSV: a row for each namespace, shard and host, which `part` says. Leases are left
+/// out: their columns would be names of hosts.
+pub(super) fn to_csv(view: &TargetView) -> String {
+    let rows = serde_json::json!({
+        "interval_s": view.interval_s,
+        "namespaces": view.namespaces,
+        "shards": view.shards,
+        "hosts": view.hosts,
+    });
+    console::csv_of(&rows, &["part", "interval_s"])
+}
+
 /// The view as tables: of namespaces, shards, leases and hosts.
 pub(super) fn to_table(view: &TargetView) -> String {
     let names = view.namespaces.iter().map(|one| one.subsystem.chars().count());
@@ -258,6 +270,11 @@ mod tests {
         assert!(to_table(&hosts).contains("nqn.greedy         0       0.0        2.9"));
         let json: serde_json::Value = serde_json::from_str(&to_json(&view)).expect("it is JSON");
         assert_eq!(json["namespaces"][0]["read"]["commands"], 2000.0);
+        let rows = to_csv(&hosts);
+        let parts = rows.lines().map(|row| row.split(',').next().unwrap_or_default());
+        let wanted = ["part", "hosts", "hosts", "namespaces", "shards"];
+        assert_eq!(parts.collect::<Vec<_>>(), wanted, "{rows}");
+        assert!(rows.starts_with("part,interval_s,") && rows.contains("nqn.greedy"), "{rows}");
     }
 
     #[test]
