@@ -139,24 +139,23 @@ fn initiators(test: &str, disk: &str) {
     target.running.signal("INT");
 }
 
-#[test]
-fn hostile_hosts_of_a_file_are_reacted_to_as_stated() {
-    hosts("nvme-file", "file:FILE?size=32MiB");
+// Both at once, for they mostly wait for a target of their own to lose its patience.
+fn peers(device: &str, disk: &str) {
+    let [nvme, iscsi] = ["nvme", "iscsi"].map(|protocol| format!("{protocol}-{device}"));
+    thread::scope(|scope| {
+        scope.spawn(|| hosts(&nvme, disk));
+        scope.spawn(|| initiators(&iscsi, disk));
+    });
 }
 
 #[test]
-fn hostile_hosts_of_memory_are_reacted_to_as_stated() {
-    hosts("nvme-memory", "memory:32MiB?block=4096");
+fn hostile_peers_of_a_file_are_reacted_to_as_stated() {
+    peers("file", "file:FILE?size=32MiB");
 }
 
 #[test]
-fn hostile_initiators_of_a_file_are_reacted_to_as_stated() {
-    initiators("iscsi-file", "file:FILE?size=32MiB");
-}
-
-#[test]
-fn hostile_initiators_of_memory_are_reacted_to_as_stated() {
-    initiators("iscsi-memory", "memory:32MiB?block=4096");
+fn hostile_peers_of_memory_are_reacted_to_as_stated() {
+    peers("memory", "memory:32MiB?block=4096");
 }
 
 #[test]
