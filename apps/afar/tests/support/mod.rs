@@ -4,6 +4,7 @@
 
 mod covered;
 pub(crate) mod iscsi;
+pub(crate) mod lines;
 pub(crate) mod lock;
 mod ready;
 
