@@ -18,7 +18,8 @@ const LINES_MIN: usize = 130;
 const QUICK: [&str; 8] = ["blade", "ctl", "doctor", "engines", "kv", "plan", "serve", "version"];
 
 /// Lines that do not run here: that afar knows their flags is a test of the program.
-const EXCEPTIONS: [Exception; 10] = [
+const EXCEPTIONS: [Exception; 11] = [
+    nothing("--slo ", "a search of minutes, which has no answer when it is interrupted"),
     nothing("nvme connect", "the kernel's NVMe/TCP host, a module that few machines have"),
     nothing("iscsiadm", "the kernel's iSCSI initiator, a module that few machines have"),
     nothing("--azure packing_trace", "a trace of 1.7 GB that others publish"),

@@ -18,7 +18,7 @@ pub(crate) const TOOLS: [&str; 6] = ["bash", "timeout", "unshare", "ip", "redis-
 const LIMIT: Duration = Duration::from_secs(150);
 const WATCHED: Duration = Duration::from_secs(8);
 /// Parts of command lines that go on for longer than a reader would watch, and why.
-const GO_ON: [(&str, &str); 17] = [
+const GO_ON: [(&str, &str); 16] = [
     ("afar sweep ", "minutes to hours of runs"),
     ("afar loop ", "a run and a simulation for each round"),
     ("afar reproduce ", "up to two minutes of runs"),
@@ -30,7 +30,6 @@ const GO_ON: [(&str, &str); 17] = [
     ("?readonly' nvme", "a minute of runs"),
     ("--duration 60s", "a minute"),
     ("--job examples/bench", "half a minute"),
-    ("--slo ", "a search by tries"),
     ("--load 80%", "144 hosts, in a build for tests"),
     ("--topology fat-tree", "1024 hosts, in a build for tests"),
     ("--sensitivity", "a run for each half and each double"),
