@@ -14,6 +14,7 @@
 //! serve files of its own                          mount, fuse
 //! keep keys and values with a library that is installed  rocks
 //! see what processes cost, and who listens       usage, listener
+//! measure what nothing can be faster than         baseline, echo
 //! give up rights                                  user, sandbox
 //! draw random numbers for secrets                 random
 //! find out what can be done here                  feature
@@ -30,6 +31,7 @@ pub mod block;
 pub mod bpf;
 pub mod clock;
 pub mod disk;
+pub mod echo;
 mod error;
 pub mod event;
 mod execute;
