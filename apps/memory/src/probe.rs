@@ -1,10 +1,12 @@
 //! `afar probe`: touches pages one after another and times each touch from inside.
 //!
 //! Runs like any other program, under afar or not. Memory comes from the allocator; one word of
-//! each page is touched, in order, over and over, so that with less local memory than pages every
-//! touch is a fetch.
+//! each page is touched, in one order, over and over, so that with less local memory than pages
+//! every touch is a fetch.
 
 pub(crate) mod flags;
+mod page;
+mod spread;
 
 use std::hint::black_box;
 use std::path::Path;
@@ -18,6 +20,8 @@ use sys::clock::{cycles, monotonic_ns};
 use sys::usage::waited_ns;
 
 use crate::probe::flags::ProbeFlags;
+use crate::probe::page::{Page, WORDS_PER_PAGE};
+use crate::probe::spread::{Parts, touch_first};
 
 /// How many pairs of readings of the counter measure their own cost.
 const EMPTY_COUNT: usize = 1001;
@@ -45,6 +49,8 @@ pub(crate) struct Probed {
     pub(crate) p90_ns: u64,
     pub(crate) p95_ns: u64,
     pub(crate) p99_ns: u64,
+    #[serde(default)]
+    pub(crate) p995_ns: u64,
     pub(crate) p999_ns: u64,
     /// The longest touch.
     pub(crate) max_ns: u64,
@@ -52,10 +58,6 @@ pub(crate) struct Probed {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) samples_ns: Vec<u64>,
 }
-
-/// One page, of which the first word is touched, or every line.
-#[repr(align(4096))]
-struct Page([AtomicU64; WORDS_PER_PAGE]);
 
 /// Why a probe has no results.
 #[derive(Debug, thiserror::Error)]
@@ -140,9 +142,19 @@ fn measure(flags: &ProbeFlags, pages: &[Page]) -> Probed {
     let touches = usize::try_from(flags.touches).expect("an address space holds the samples");
     // Filled beforehand, so that storing a sample touches no new page.
     let mut samples = vec![1_u64; touches];
+    if flags.threads > 1 || flags.shuffled {
+        let parts = Parts::new(pages, threads(flags), flags.shuffled);
+        let timer = Timer::start();
+        parts.touch(flags.write, &mut samples);
+        return timer.probed(flags, samples);
+    }
     let timer = Timer::start();
     touch(pages, flags.write, &mut samples);
     timer.probed(flags, samples)
+}
+
+fn threads(flags: &ProbeFlags) -> usize {
+    usize::try_from(flags.threads).expect("a process has so many threads at most")
 }
 
 /// Times touches of all groups in turn, so that disturbances of the machine affect all of them.
@@ -154,7 +166,6 @@ fn measure_whole(flags: &ProbeFlags, groups: &[Vec<Page>]) -> Vec<Probed> {
     samples.into_iter().map(|samples| timer.probed(flags, samples)).collect()
 }
 
-const WORDS_PER_PAGE: usize = 512;
 const WORDS_PER_LINE: usize = 8;
 /// The number of words of other memory is 2 to this power.
 const OTHERS_LOG2: u32 = 20;
@@ -168,10 +179,14 @@ fn measure_first(flags: &ProbeFlags) -> Probed {
     let mut memory = vec![0_u64; pages * WORDS_PER_PAGE];
     let mut samples = vec![1_u64; pages];
     let timer = Timer::start();
-    for (sample, page) in samples.iter_mut().zip(memory.chunks_exact_mut(WORDS_PER_PAGE)) {
-        let before = cycles();
-        *black_box(&mut page[0]) = before;
-        *sample = cycles() - before;
+    if flags.threads > 1 {
+        touch_first(&mut memory, threads(flags), &mut samples);
+    } else {
+        for (sample, page) in samples.iter_mut().zip(memory.chunks_exact_mut(WORDS_PER_PAGE)) {
+            let before = cycles();
+            *black_box(&mut page[0]) = before;
+            *sample = cycles() - before;
+        }
     }
     black_box(&memory);
     timer.probed(flags, samples)
@@ -232,6 +247,7 @@ impl Timer {
             p90_ns: quantile(900),
             p95_ns: quantile(950),
             p99_ns: quantile(990),
+            p995_ns: quantile(995),
             p999_ns: quantile(999),
             max_ns: quantile(1000),
             samples_ns: if flags.raw { samples } else { Vec::new() },
@@ -332,6 +348,7 @@ mod tests {
     fn flags(pages: u64, touches: u64, raw: bool) -> ProbeFlags {
         let first = false;
         let (write, whole, in_order, minor) = (false, false, false, false);
+        let (shuffled, threads) = (false, 1);
         let (between, tiers, output) = (0, Vec::new(), None);
         ProbeFlags {
             pages,
@@ -342,6 +359,8 @@ mod tests {
             in_order,
             first,
             minor,
+            shuffled,
+            threads,
             raw,
             tiers,
             output,
@@ -390,10 +409,5 @@ mod tests {
         let probed = measure_first(&ProbeFlags { first: true, ..flags(300, 1, true) });
         assert_eq!((probed.touch_count, probed.samples_ns.len()), (300, 300));
         assert!(probed.write && probed.max_ns > 0);
-    }
-
-    #[test]
-    fn pages_are_pages() {
-        assert_eq!(size_of::<Page>(), 4096);
     }
 }

@@ -47,6 +47,16 @@ pub struct ProbeFlags {
     #[arg(long, conflicts_with_all = ["first", "write", "tiers"])]
     pub(crate) minor: bool,
 
+    /// Touch the pages in a random order, the same again and again, in place of one after another
+    #[arg(long, conflicts_with_all = ["first", "minor", "whole"])]
+    pub(crate) shuffled: bool,
+
+    /// Touch them by so many threads, each a part of the pages and touches, all at the same time
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    #[arg(conflicts_with_all = ["minor", "whole"])]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=1024))]
+    pub(crate) threads: u64,
+
     /// Print every sample, too
     #[arg(long)]
     pub(crate) raw: bool,
