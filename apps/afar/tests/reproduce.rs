@@ -299,6 +299,47 @@ fn runs_of_programs_are_kept_and_not_made_twice() {
 }
 
 #[test]
+fn a_ladder_of_far_memory_is_climbed_once() {
+    if !usable("bpf", "reproduce::gao_table5") {
+        return;
+    }
+    let directory = Directory::new("gao-table5");
+    let launch = || directory.launch("gao-table5", &["--duration", "30ms", "--json", "-"]);
+    let ended = launch().run().expect(0, "gao-table5");
+    ended.leaves_nothing("gao-table5");
+    let first = record(&ended.text());
+    assert_eq!(first["schema"], "afar.reproduce/2");
+    let cells = first["points"]["cells"].as_array().expect("a list");
+    let steps = ["single", "merged", "asynchronous"];
+    for way in ["memory", "nvme"] {
+        for cell in
+            steps.iter().flat_map(|step| ["in", "out"].map(|to| format!("{way}-{step}-{to}")))
+        {
+            let found = cells.iter().find(|one| one["cell"] == cell.as_str()).expect("it ran");
+            assert!(number(&found["gbytes_per_s"]["median"]) > 0.0, "{cell}: {first}");
+        }
+    }
+    // Swap is measured, or there is a reason: another program may swap as well.
+    let is_swap = |one: &&Value| one["cell"].as_str().is_some_and(|cell| cell.starts_with("swap"));
+    let mut swaps = cells.iter().filter(is_swap);
+    let is_measured = swaps.all(|one| one["gbytes_per_s"]["median"].as_f64().is_some());
+    let has_reason = ["absent", "failed"].map(|why| first["points"][why] != serde_json::json!([]));
+    assert_ne!(is_measured, has_reason.contains(&true), "{first}");
+    for part in first["points"]["parts"].as_array().expect("a list") {
+        assert!(part["us"]["median"].as_f64().is_some(), "{part}");
+    }
+    // Runs that are kept are not made again, and one that is gone is.
+    let runs = directory.0.join("gao-table5-quick.runs");
+    let kept = whole_runs(&runs);
+    std::fs::remove_file(runs.join("0-nvme-single-in.json")).expect("it is there");
+    let second = record(&launch().run().expect(0, "it goes on").text());
+    assert_eq!(second["bed"]["runs_before"].as_u64(), Some(kept.len() as u64 - 2), "{second}");
+    let again = whole_runs(&runs);
+    let same = |name: &&String| kept[*name] == again[*name];
+    assert_eq!(kept.keys().filter(same).count(), kept.len() - 1, "only one ran again");
+}
+
+#[test]
 fn ctrl_c_keeps_what_was_measured_and_leaves_no_target() {
     let directory = Directory::new("interrupted");
     let launch = directory.launch("guz-fig2", &["--duration", "600ms"]).start();

@@ -7,6 +7,7 @@ use backend::{OpenError, UriError};
 use console::{Class, Classed};
 use diskload::LoadError;
 use host::HostError;
+use ladder::StartError;
 use launch::LaunchError;
 use measure::Duration;
 
@@ -54,6 +55,8 @@ pub(crate) enum ReproduceError {
     Network { words: String, said: String },
     #[error("nothing ran with far memory: {0}; afar doctor says what this machine lacks")]
     NothingRan(String),
+    #[error(transparent)]
+    Ladder(#[from] StartError),
     #[error(transparent)]
     Journal(#[from] JournalError),
     #[error(transparent)]

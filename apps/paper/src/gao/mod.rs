@@ -16,6 +16,9 @@ mod place;
 mod published;
 mod swap_cost;
 mod table3;
+mod table5;
+mod table5_picture;
+mod table5_report;
 mod workloads;
 
 use crate::figure::{Figure, Run};
@@ -59,6 +62,13 @@ pub(super) const FIGURES: &[Figure] = &[
         quick_s: 105,
         about: "Gao et al. 2016, Table 3: local memory with which degradation is under 5 %",
         run: Run::Alone(table3::run),
+    },
+    Figure {
+        name: "gao-table5",
+        quick_s: 110,
+        about: "Gao et al. 2016, §5.1 and Table 5: what a page over the network consists of, and \
+                the ladder from one page at a time to asynchronous requests",
+        run: Run::Alone(table5::run),
     },
     Figure {
         name: "gao-table5-swap-cost",

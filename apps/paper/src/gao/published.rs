@@ -16,6 +16,12 @@ pub(super) const CLASS_B_LOCAL: [f64; 2] = [0.15, 0.07];
 pub(super) const SWAP_NS: f64 = 2_460.0;
 /// Table 5: least, mean, median, 99.5th percentile and most of a request to their RDMA device, ns.
 pub(super) const RDMA_NS: [f64; 5] = [3_394.0, 3_492.0, 3_438.0, 4_549.0, 12_254.0];
+/// §5.1: throughput of their device with a batch of requests at a time, with requests for
+/// neighbours merged, and with requests that are answered one by one, in gigabytes per second.
+pub(super) const LADDER: [f64; 3] = [0.8, 2.6, 3.3];
+/// §5.1: a request to their device takes at most so many times what native applications of RDMA
+/// report.
+pub(super) const NATIVE_RATIO: f64 = 2.0;
 
 /// The paper's completion times of a page in one network.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -6,14 +6,14 @@
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::AsFd as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
+use ladder::{on, places};
 use launch::{Child, ServeSpec, Waited};
 use results::Validation;
 use serde_json::json;
 use sys::event::Signals;
-use sys::processors::Processors;
 
 use super::cell::{Cell, Ran};
 use super::programs::{self, PROGRAMS, THREADS, Work};
@@ -90,23 +90,6 @@ pub(super) fn run(options: &Options) -> Result<Option<Measured>, ReproduceError>
         bed: json!({"blade": BLADE, "repetitions": repetitions(options.quick)}),
         is_interrupted,
     }))
-}
-
-// The processor of the program, and that of target and host, whose messages then need no interrupt
-// between processors. `None` if there is only one processor.
-fn places() -> Option<[usize; 2]> {
-    const PROCESSORS_MAX: usize = 1024;
-    let allowed = Processors::of(0).ok()?;
-    let mut numbers = (0..PROCESSORS_MAX).filter(|&number| allowed.only(number).is_some());
-    let first = numbers.next()?;
-    numbers.next_back().map(|last| [first, last])
-}
-
-// A command that runs `program` on one processor.
-fn on(processor: usize, program: PathBuf) -> Command {
-    let mut command = Command::new("taskset");
-    command.args(["-c", &processor.to_string()]).arg(program);
-    command
 }
 
 // All cells, or a sample with `--quick`.

@@ -70,6 +70,9 @@ const ROWS: [Row; 47] = [
     row("diskload", 4, Only(disk!["backend", "host"]), "loads disks, wherever they are"),
     row("host", 3, Only(disk!["backend"]), "reaches disks: knows no target"),
     row("dispatch", 3, Only(&["console", "experiment", "launch", "sys"]), "moves names of points"),
+    row("ladder", 3, Only(&[
+        "console", "experiment", "launch", "results", "sys", "measure"
+    ]), "runs far memory as a process: knows no paper"),
     row("document", 3, Only(&["console", "records", "measure"]), "reads what users write"),
     row("swap", 5, Only(&["farmem", "paging", "tables", "sys", "measure"]), "the kernel swaps"),
     row("farmem", 4, Only(&["blades", "paging", "tables", "sys", "measure"]), "meets them as data"),
