@@ -120,19 +120,6 @@ pub fn current() -> usize {
     rustix::thread::sched_getcpu()
 }
 
-/// The processor that a thread last ran on; `None` if it has ended.
-#[must_use]
-pub fn last_of(tid: u32) -> Option<usize> {
-    last_in(&fs::read_to_string(format!("/proc/{tid}/stat")).ok()?)
-}
-
-// Parses /proc/PID/stat (proc_pid_stat(5)): the name, in brackets, is field 2 and may have anything
-// in it; the processor is field 39.
-fn last_in(stat: &str) -> Option<usize> {
-    let (_, fields) = stat.rsplit_once(')')?;
-    fields.split_whitespace().nth(36)?.parse().ok()
-}
-
 /// Moves the calling thread to another processor than `processor`. The kernel may move it back.
 ///
 /// # Errors
@@ -210,18 +197,6 @@ fn kernel_thread_ticks(stat: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_thread_is_where_it_last_ran() {
-        pin(current()).unwrap();
-        let here = current();
-        let me = crate::process::thread();
-        assert_eq!(last_of(me), Some(here));
-        assert_eq!(last_of(u32::MAX), None);
-        let numbers: Vec<String> = (4..60).map(|number: u32| number.to_string()).collect();
-        let stat = format!("7 (a) b) 9 (c) S {}", numbers.join(" "));
-        assert_eq!((last_in(&stat), last_in("7 (a) S 1")), (Some(39), None));
-    }
 
     #[test]
     fn a_thread_is_kept_on_one_of_its_processors_and_let_go() {

@@ -37,7 +37,6 @@ impl Supervisor<'_> {
                 tid: fault.tid,
                 since_ns: self.now_ns(),
             };
-            self.notes_fault(touch.tid);
             let far = self.faults.far.as_mut();
             if far.is_some_and(|far| far.has_asked(touch.slot, touch.address)) {
                 continue;
@@ -48,13 +47,6 @@ impl Supervisor<'_> {
             }
         }
         self.resolve_due();
-    }
-
-    // Notes a fault whose thread sleeps, unless the supervisor has a processor of its own.
-    fn notes_fault(&mut self, tid: u32) {
-        if self.config.trap == TrapKind::Userfault && self.config.processor.is_none() {
-            self.kernel.streak.faulted(tid, sys::clock::monotonic_ns());
-        }
     }
 
     fn next_fault(&self, slot: usize) -> Option<Fault> {
