@@ -52,6 +52,9 @@ pub enum StartError {
     Nowhere,
 }
 
+/// One of the times of a run, in nanoseconds.
+pub type TimeOf = fn(&Seen) -> u64;
+
 /// What a run took.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Seen {

@@ -12,6 +12,6 @@ mod bench;
 mod runs;
 mod step;
 
-pub use bench::{Bench, Lack, Moved, Seen, StartError, Turn, on, places};
+pub use bench::{Bench, Lack, Moved, Seen, StartError, TimeOf, Turn, on, places};
 pub use runs::{Runs, cell, fetch, p50_us, rate};
 pub use step::{Cell, Direction, PAGE, Rung, SPIN_MAX, Size, Step, THREADS, Way};

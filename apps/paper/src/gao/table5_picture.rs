@@ -1,14 +1,14 @@
 //! The picture of Table 5's figure: both ladders, and the times of single pages.
 
 use chart::{BLUE, GREEN, GREY, ORANGE, PURPLE};
-use ladder::{Cell, Direction, Rung, Runs, Seen, Way, cell, fetch, rate};
+use ladder::{Cell, Direction, Rung, Runs, TimeOf, Way, cell, fetch, rate};
 
 use super::published;
 use crate::plot::{Axis, Chart, Kind, Series, draw};
 
 const PAPER: &str = "the paper's device over RDMA";
 /// Quantiles of the picture, and those that the paper has.
-const QUANTILES: [(&str, fn(&Seen) -> u64); 4] = [
+const QUANTILES: [(&str, TimeOf); 4] = [
     ("median", |seen| seen.p50_ns),
     ("90th", |seen| seen.p90_ns),
     ("99.5th", |seen| seen.p995_ns),
@@ -65,7 +65,7 @@ fn times(runs: &Runs) -> Chart {
     let ways = Way::ALL.map(|way| (way.told(), colour(way), fetch(way), Kind::Ours));
     let echo = ("a bare TCP echo of 4 KiB", PURPLE, Cell::Echo, Kind::Ours);
     for (name, colour, cell, kind) in ways.into_iter().chain([echo]) {
-        let place = |(at, (_, of)): (f64, (&str, fn(&Seen) -> u64))| {
+        let place = |(at, (_, of)): (f64, (&str, TimeOf))| {
             let estimate = runs.estimate(cell, |seen| of(seen) as f64 / 1e3)?;
             Some((at, estimate.median))
         };
@@ -88,7 +88,7 @@ fn times(runs: &Runs) -> Chart {
 #[cfg(test)]
 mod tests {
     use experiment::noise::Noise;
-    use ladder::{Moved, Turn};
+    use ladder::{Moved, Seen, Turn};
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! The report of Table 5's figure: the ladder, the times of a request, and the parts of a fetch.
 
 use console::layout::{NONE, row, table};
-use ladder::{Cell, Direction, Rung, Runs, Seen, Way, cell, fetch, p50_us, rate};
+use ladder::{Cell, Direction, Rung, Runs, Seen, TimeOf, Way, cell, fetch, p50_us, rate};
 use results::Estimate;
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ least: some touches find their page local; a run of which more than 5 % did is i
 ";
 
 /// Times of a touch or an answer, in the order of the table: name, and its value of a run.
-pub(super) const TIMES: [(&str, fn(&Seen) -> u64); 7] = [
+pub(super) const TIMES: [(&str, TimeOf); 7] = [
     ("least", |seen| seen.min_ns),
     ("average", |seen| seen.mean_ns),
     ("median", |seen| seen.p50_ns),
