@@ -95,8 +95,8 @@ impl Patience {
         may
     }
 
-    /// Enters a fetch, whose page came at `now_ns`. Its time moves the median by a step, however long
-    /// it took: a few pages that waited for an eviction say nothing about the next one.
+    /// Enters a fetch, whose page came at `now_ns`. Its time moves the median by a step, however
+    /// long it took: a few pages that waited for an eviction say nothing about the next one.
     pub const fn fetched(&mut self, took_ns: u64, now_ns: u64) {
         self.came_ns = now_ns;
         self.fetch_ns = match self.fetch_ns {

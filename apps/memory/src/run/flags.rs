@@ -120,8 +120,8 @@ pub struct RunFlags {
     pub(crate) far_take: bool,
 
     /// Have a thread spin for so long at most for a page of --far, with interrupts off, before it
-    /// sleeps: 1us to 1ms; a page that takes longer in the median is not spun for; needs what --trap
-    /// bpf needs [default: 30us]
+    /// sleeps: 1us to 1ms; a page that takes longer in the median is not spun for; needs what
+    /// --trap bpf needs [default: 30us]
     #[arg(long, value_name = "TIME", value_parser = spin_max)]
     #[arg(requires = "blade", help_heading = LINK)]
     pub(crate) spin_max: Option<Duration>,
