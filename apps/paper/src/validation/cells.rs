@@ -92,11 +92,12 @@ pub(super) fn run(options: &Options) -> Result<Option<Measured>, ReproduceError>
     }))
 }
 
-// All cells, or a sample with `--quick`.
+// All cells, or a sample with `--quick`. Every program comes once before any comes again, so that
+// an interrupted figure has all of them.
 fn cells(is_quick: bool) -> Vec<Cell> {
-    let all = PROGRAMS.iter().flat_map(|program| {
-        let of = move |threads| LOCALS.map(|local| Cell { program, threads, local });
-        THREADS.into_iter().flat_map(of)
+    let all = LOCALS.into_iter().flat_map(|local| {
+        let of = move |program| THREADS.map(|threads| Cell { program, threads, local });
+        PROGRAMS.iter().flat_map(of)
     });
     match is_quick {
         true => all.filter(|cell| cell.local == LOCALS[1]).step_by(QUICK_STEP).collect(),
