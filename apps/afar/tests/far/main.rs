@@ -234,7 +234,8 @@ fn a_blade_that_is_gone_ends_the_program() {
     let endless = keeps("alone", "7").env("KEEPS_STEPS", "1000000000");
     let flags = [&LOCAL[..], &["--far", &uri, "--far-timeout", "1s"]].concat();
     let running = endless.under_afar(&flags).start();
-    sleep(Duration::from_millis(1500));
+    rounds::begun(&running);
+    sleep(Duration::from_millis(500));
     let began = Instant::now();
     blade.signal("KILL");
     let ended = running.wait().expect(125, "a run whose blade is gone");
@@ -302,7 +303,9 @@ fn one_blade_of_several_is_done_without() {
         let _none = std::fs::remove_file(&until);
         let endless = keeps("alone", "11").env("KEEPS_STEPS", "1000000000");
         let mut running = endless.env("KEEPS_UNTIL", &until).under_afar(&flags).start();
-        sleep(Duration::from_millis(700));
+        // On a busy machine the blades are reached late.
+        rounds::begun(&running);
+        sleep(Duration::from_millis(500));
         let [(mut killed, at, nqn), second, third] = blades;
         killed.iter().for_each(|blade| blade.signal("KILL"));
         drop(killed.take());
