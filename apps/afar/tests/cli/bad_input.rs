@@ -170,7 +170,6 @@ const OTHERS: [(&[&str], &str); 32] = [
     (&["torture", "nvme+tcp://127.0.0.1:99999/nqn.x"], "a port is a whole number from 1 to 65535"),
     (&["sim", "--seed", "x"], "--seed: \"x\": a seed is a whole number"),
     (&["bench", "null:", "--chap-secret", "x"], "is for disks of iscsi://, and null: is none"),
-    (&["bench", "null:", "--csv", "x"], "--csv needs --sweep or several disks; add that, or"),
     (&["bench", "iscsi://127.0.0.1:1/x/0"], "and has 223 bytes at most; write iscsi://"),
     (&["discover", "127.0.0.1:1", "--host", "foo"], "--host foo: an NQN begins with nqn."),
     (&["identify", "nvme+tcp://127.0.0.1:1/nqn.x", "--host", "foo"], "an NQN begins with nqn."),

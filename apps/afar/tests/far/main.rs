@@ -84,7 +84,7 @@ fn a_program_finds_what_it_wrote() {
         match trap {
             "bpf" => {
                 assert!(spins["answered_count"].as_u64().expect("it is counted") > 0, "{name}");
-                assert_eq!(record["params"]["spin_max_ns"].as_u64(), Some(20_000), "{name}");
+                assert_eq!(record["params"]["spin_max_ns"].as_u64(), Some(30_000), "{name}");
             }
             _ => assert!(spins.is_null(), "{name}: {spins}"),
         }
