@@ -227,7 +227,7 @@ mod tests {
         let law = std::env::temp_dir().join(format!("afar-law-{}", std::process::id()));
         let built = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".to_owned()))
             .args(["-O2", "-Wall", "-Werror", "-I"])
-            .args([here.join("bpf"), "-o".into(), law.clone(), here.join("tests/law.c")])
+            .args([here.join("../farmem/bpf"), "-o".into(), law.clone(), here.join("tests/law.c")])
             .status();
         assert!(built.unwrap().success());
         let rtt = Duration::from_us(5);
