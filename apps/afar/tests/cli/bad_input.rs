@@ -148,7 +148,7 @@ fn commands_that_are_none() {
 
 /// (words, what the sentence must say): mistakes with commands other than run.
 #[rustfmt::skip] // one row, one line
-const OTHERS: [(&[&str], &str); 32] = [
+const OTHERS: [(&[&str], &str); 31] = [
     (&["sim", "--pcap-packets", "5"], "--pcap-packets needs --pcap; add that, or leave"),
     (&["reproduce", "dime"], "FIGURE: \"dime\": give dime-fig3, dime-table1, dime-fig4"),
     (&["man", "/proc/x"], "make the directory /proc/x: No such file or directory (os error 2)"),
