@@ -151,11 +151,14 @@ fn one(
     })))
 }
 
-// The command of a cell, without its output and program.
+// The command of a cell, without its output and program. Threads sleep for their pages: of a target
+// on this machine one page in some thousands takes longer than the 1 ms for which the BPF trap may
+// have a thread spin.
 fn command(options: &Options, cell: Cell, uri: &str) -> Command {
     let mut command = launch::afar();
     let count = repetitions(options.quick).to_string();
     command.args(["run", "--quiet", "--validate", uri, "--local", cell.local]);
+    command.args(["--trap", "userfaultfd"]);
     command.args(["--repetitions", &count, "--ablate", ABLATIONS]);
     let is_allowed = options.allow_unmanaged || cell.program.is_small;
     command.args(is_allowed.then_some("--allow-unmanaged"));
