@@ -184,6 +184,9 @@ impl<'a> Supervisor<'a> {
         // A memory file, a socket, a userfaultfd and a few more for each process. The program has
         // begun with the limit that it was to have.
         sys::process::allow_descriptors(PROCS_MAX as u64 * 4 + 256);
+        if let Err(error) = sys::process::wait_precisely() {
+            self.books.totals.warn(&format!("answers of blades may come 50 us late: {error}"));
+        }
         if self.config.trap == TrapKind::Bpf {
             self.kernel.throttle = Throttle::start(bells, &self.kernel.tables.lanes()).ok();
             if sys::priority::make_urgent(0).is_err() || self.kernel.throttle.is_none() {

@@ -1,6 +1,7 @@
 //! Starting, observing and controlling processes.
 
 use std::ffi::{OsStr, OsString};
+use std::num::NonZeroU64;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::Command;
@@ -429,6 +430,16 @@ pub fn descriptor_of(tid: u32, number: u32) -> Result<OwnedFd> {
         .during("copy a descriptor of a process")
 }
 
+/// Has waits of the calling thread end on time: the kernel may otherwise end one 50 us later,
+/// together with others (timer slack).
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn wait_precisely() -> Result<()> {
+    let least = NonZeroU64::new(1);
+    rustix::thread::set_current_timer_slack(least).during("set the timer slack of a thread")
+}
+
 /// The number of the calling thread.
 #[must_use]
 pub fn thread() -> u32 {
@@ -472,6 +483,14 @@ fn to_pid(pid: u32) -> Result<Pid> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_that_waits_precisely_has_no_slack() {
+        let slack = || rustix::thread::current_timer_slack().unwrap();
+        assert!(slack() > 1);
+        wait_precisely().unwrap();
+        assert_eq!(slack(), 1);
+    }
 
     #[test]
     fn children_have_fixed_addresses_and_the_caller_is_as_before() {
