@@ -142,7 +142,7 @@ impl Far {
         self.has_held = false;
     }
 
-    // Takes the room for a run, to be given back: what is left has none.
+    // Takes the buffer for a run. The caller puts it back; a nested caller gets one of its own.
     fn take_room(&mut self) -> Run {
         let mut room = std::mem::take(&mut self.bytes);
         room.resize(RUN_PAGES, [0; PAGE_BYTES]);

@@ -21,7 +21,8 @@ const PAUSES: u64 = 16;
 /// A fetch moves the median by one part in so many.
 const STEP: u64 = 32;
 
-/// Faults that come so long after the last page leave time for other work. It takes about 3 us.
+/// If faults come this long after the last page, pages may leave in between. A page takes about
+/// 3 us to leave, so the next fault waits for 1 us or so.
 const PAUSE_NS: u64 = 2_000;
 /// A longer pause counts as one of this length.
 const PAUSE_MAX_NS: u64 = 20_000;

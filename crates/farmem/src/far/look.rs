@@ -36,9 +36,9 @@ use tables::{Ask, Asks};
 const TURNS: u32 = 256;
 /// Faults come in bursts: without a fault for so long, there is time to evict pages.
 const REST_NS: u64 = 10_000;
-/// After so long without a fault pages leave that gave their frames.
+/// After a pause of this length, pages that gave their frames away leave the memory file.
 const PAUSE_NS: u64 = 1_000;
-/// Who has the processor for longer than this after a yield is no target that answers.
+/// A yield that takes longer went to a thread that computes: a target answers sooner.
 const YIELD_NS: u64 = 50_000;
 /// With more processors, polling takes none from others.
 const PROCESSORS_FEW: u64 = 2;
@@ -286,7 +286,8 @@ impl Supervisor<'_> {
     }
 }
 
-// Lets others have this processor. Returns whether it is back soon: nobody computes here.
+// Lets others have this processor. Returns whether it came back soon, so that no other thread
+// computes here.
 fn has_yielded() -> bool {
     let before = sys::clock::monotonic_ns();
     std::thread::yield_now();
